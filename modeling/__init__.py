@@ -1,0 +1,52 @@
+"""Symbols only: programs, bodies, joints, loads, formalisms and the animals.
+
+Names are loaded on first use, so that reading a finished program (which needs
+no SymPy) stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .equations import EquationsOfMotion as EquationsOfMotion
+    from .errors import ModelError as ModelError
+    from .errors import ModelWarning as ModelWarning
+    from .formalisms.poincare import poincare as poincare
+    from .joints import Compound as Compound
+    from .joints import Cylindrical as Cylindrical
+    from .joints import Fixed as Fixed
+    from .joints import Floating as Floating
+    from .joints import Planar as Planar
+    from .joints import Prismatic as Prismatic
+    from .joints import Revolute as Revolute
+    from .joints import Spherical as Spherical
+    from .joints import Universal as Universal
+    from .model import Model as Model
+
+_HOME = {
+    "EquationsOfMotion": "equations",
+    "ModelError": "errors",
+    "ModelWarning": "errors",
+    "poincare": "formalisms.poincare",
+    "Model": "model",
+    **{
+        name: "joints"
+        for name in (
+            "Compound Cylindrical Fixed Floating Planar Prismatic Revolute Spherical Universal"
+        ).split()
+    },
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

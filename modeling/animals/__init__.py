@@ -1,0 +1,31 @@
+"""The built-in animals, one readable file each, and how to find them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A prebuilt robot: where its model is written, with which options, how it is derived."""
+
+    module: str
+    function: str
+    formalism: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def model(self, **overrides: Any) -> Any:
+        """The model with these options (and overrides)."""
+        factory: Callable[..., Any] = getattr(
+            import_module(f"{__name__}.{self.module}"), self.function
+        )
+        return factory(**{**dict(self.options), **overrides})
+
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "sea_lion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "euler_zyx"),)),
+    "sea_lion_quaternion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "quaternion"),)),
+}

@@ -1,0 +1,1 @@
+"""Formalisms: functions from one :class:`~bestiary.modeling.Model` to its equations."""

@@ -1,0 +1,561 @@
+"""Joints: how a body may move against its parent.
+
+A joint is described by plain data here and *realised* as a chain of primitive
+links when the model is built.  Every primitive has constant motion columns in
+its own child frame (the twist S p it adds, angular first), a rotation and a
+translation.  Compound joints are chains; spherical, planar and floating joints
+are one primitive whose quasi-velocity is the child-frame twist, so that the
+mass matrix does not depend on how the orientation is parametrised: only
+V(q) in q̇ = V(q) p does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from .errors import ModelError
+from .program import Builder, Scalar
+from .spatial import (
+    NoRotation,
+    Rotation,
+    RotationSequence,
+    Vec3,
+    axis_rotation,
+    quaternion_rotation,
+    rotation_about,
+    unit_vector,
+    zero_vector,
+)
+
+AXES = "xyz"
+Axis: TypeAlias = "str | Sequence[float]"
+
+SINGULAR_COSINE_SQUARED = 1e-12
+"""Euler angles are refused closer than about 1e-6 rad to their singular pose."""
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A generalized coordinate or quasi-velocity: name, SI unit, LaTeX symbol, meaning."""
+
+    name: str
+    unit: str
+    symbol: str = ""
+    description: str = ""
+    kind: str = "other"  # "angle", "length", "quaternion" for coordinates
+
+
+@dataclass(frozen=True)
+class Column:
+    """Constant motion column of one quasi-velocity, in child axes, angular first."""
+
+    velocity: str
+    angular: Vec3
+    linear: Vec3
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One step of a realised joint.
+
+    ``rotation`` maps child axes to parent axes, ``translation`` is the child
+    origin in parent axes, ``columns`` are the motion columns of the step.
+    """
+
+    rotation: Rotation
+    translation: Vec3
+    columns: tuple[Column, ...] = ()
+
+
+NameMap = Mapping[tuple[str, str], Scalar]
+
+
+@dataclass(frozen=True)
+class RealisedJoint:
+    """Primitives and kinematics of a joint.
+
+    ``velocity_map`` holds the non-zero entries of V in q̇ = V p, keyed by
+    (coordinate, velocity); ``rate_map`` those of its left inverse W in p = W q̇,
+    keyed by (velocity, coordinate).
+    """
+
+    primitives: tuple[Primitive, ...] = ()
+    coordinates: tuple[Coordinate, ...] = ()
+    velocities: tuple[Coordinate, ...] = ()
+    velocity_map: NameMap = field(default_factory=dict)
+    rate_map: NameMap = field(default_factory=dict)
+
+
+class Joint:
+    """Base of all joints; see the subclasses."""
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        """Write the joint's kinematics into a program."""
+        raise NotImplementedError
+
+
+def _direction(builder: Builder, axis: Axis, owner: str) -> Vec3:
+    if isinstance(axis, str):
+        sign, letter = (-1, axis[1:]) if axis[:1] == "-" else (1, axis)
+        if len(letter) != 1 or letter not in AXES:
+            raise ModelError(
+                f"{owner}: axis {axis!r} is not one of 'x', 'y', 'z', '-x', '-y', '-z' "
+                "or a direction of three numbers"
+            )
+        return unit_vector(builder, AXES.index(letter)) * sign
+    values = [float(v) for v in axis]
+    length = math.sqrt(sum(v * v for v in values))
+    if len(values) != 3 or not math.isfinite(length) or length == 0:
+        raise ModelError(f"{owner}: axis {tuple(axis)} must be three finite numbers, not all zero")
+    return Vec3(*(builder.constant(v / length) for v in values))
+
+
+def _symbol(builder: Builder, coordinate: Coordinate) -> Scalar:
+    return builder.symbol("q", coordinate.name, coordinate.unit)
+
+
+@dataclass(frozen=True)
+class Fixed(Joint):
+    """No motion: the body is welded to its parent."""
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        return RealisedJoint()
+
+
+@dataclass(frozen=True)
+class SingleAxis(Joint):
+    """Common part of :class:`Revolute` and :class:`Prismatic`.
+
+    Parameters
+    ----------
+    name:
+        Name of the coordinate; the body's name by default.
+    axis:
+        ``"x"``, ``"y"``, ``"z"``, one of these with a minus sign, or three numbers.
+    velocity, symbol, velocity_symbol, description:
+        Name of the rate (default ``<name>_rate``), LaTeX symbols, a sentence.
+    """
+
+    name: str = ""
+    axis: Axis = "z"
+    velocity: str = ""
+    symbol: str = ""
+    velocity_symbol: str = ""
+    description: str = ""
+
+    def _variables(self, body: str, unit: str, kind: str) -> tuple[Coordinate, Coordinate]:
+        name = self.name or body
+        return (
+            Coordinate(name, unit, self.symbol, self.description, kind),
+            Coordinate(
+                self.velocity or f"{name}_rate",
+                f"{unit}/s",
+                self.velocity_symbol,
+                f"rate of {name}",
+            ),
+        )
+
+    def _realised(
+        self, builder: Builder, q: Coordinate, p: Coordinate, primitive: Primitive
+    ) -> RealisedJoint:
+        one = builder.constant(1)
+        return RealisedJoint(
+            (primitive,), (q,), (p,), {(q.name, p.name): one}, {(p.name, q.name): one}
+        )
+
+
+@dataclass(frozen=True)
+class Revolute(SingleAxis):
+    """Rotation about a fixed axis; coordinate in rad.  Arguments: :class:`SingleAxis`."""
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        q, p = self._variables(body, "rad", "angle")
+        direction = _direction(builder, self.axis, f"joint {q.name!r} of body {body!r}")
+        rotation = rotation_about(direction, _symbol(builder, q), q.name)
+        column = Column(p.name, direction, zero_vector(builder))
+        return self._realised(
+            builder, q, p, Primitive(rotation, zero_vector(builder), (column,))
+        )
+
+
+@dataclass(frozen=True)
+class Prismatic(SingleAxis):
+    """Sliding along a fixed axis; coordinate in m.  Arguments: :class:`SingleAxis`."""
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        q, p = self._variables(body, "m", "length")
+        direction = _direction(builder, self.axis, f"joint {q.name!r} of body {body!r}")
+        column = Column(p.name, zero_vector(builder), direction)
+        return self._realised(
+            builder,
+            q,
+            p,
+            Primitive(NoRotation(builder), direction * _symbol(builder, q), (column,)),
+        )
+
+
+@dataclass(frozen=True)
+class Compound(Joint):
+    """Elementary joints one after the other, from parent to child.
+
+    Parameters
+    ----------
+    joints:
+        The elements.
+    order:
+        Names of the coordinates in the order in which q (and p) should hold
+        them; the order of the elements by default.
+    """
+
+    joints: Sequence[Joint]
+    order: Sequence[str] = ()
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        parts = [joint.realise(builder, body) for joint in self.joints]
+        coordinates = [c for part in parts for c in part.coordinates]
+        velocities = [v for part in parts for v in part.velocities]
+        if self.order:
+            position = {name: k for k, name in enumerate(self.order)}
+            names = [c.name for c in coordinates]
+            if sorted(position) != sorted(names) or len(names) != len(velocities):
+                raise ModelError(
+                    f"compound joint of body {body!r}: order {tuple(self.order)} must name "
+                    f"exactly the coordinates {tuple(names)} of single-axis joints"
+                )
+            rank = [position[name] for name in names]
+            coordinates = [c for _, c in sorted(zip(rank, coordinates, strict=True))]
+            velocities = [v for _, v in sorted(zip(rank, velocities, strict=True))]
+        return RealisedJoint(
+            tuple(p for part in parts for p in part.primitives),
+            tuple(coordinates),
+            tuple(velocities),
+            {k: v for part in parts for k, v in part.velocity_map.items()},
+            {k: v for part in parts for k, v in part.rate_map.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Two revolute axes one after the other, ``axes`` seen from the parent.
+
+    Coordinates ``names`` [rad]; ``<body>_1`` and ``<body>_2`` by default.
+    """
+
+    axes: tuple[Axis, Axis] = ("x", "y")
+    names: tuple[str, str] | None = None
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        first, second = self.names or (f"{body}_1", f"{body}_2")
+        return Compound(
+            (Revolute(first, self.axes[0]), Revolute(second, self.axes[1]))
+        ).realise(builder, body)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """Rotation about an axis and sliding along it.
+
+    Coordinates ``names``: angle [rad] and length [m]; ``<body>_angle`` and
+    ``<body>_length`` by default.
+    """
+
+    axis: Axis = "z"
+    names: tuple[str, str] | None = None
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        angle, length = self.names or (f"{body}_angle", f"{body}_length")
+        return Compound((Revolute(angle, self.axis), Prismatic(length, self.axis))).realise(
+            builder, body
+        )
+
+
+@dataclass(frozen=True)
+class Planar(Joint):
+    """Motion in the plane normal to ``normal`` (a coordinate axis).
+
+    Coordinates: rotation about the normal [rad], then the two positions along
+    the other axes in cyclic order [m].  Quasi-velocities: the child-frame twist
+    (angular rate, two linear velocities), so M does not depend on the pose.
+    """
+
+    normal: str = "z"
+    names: tuple[str, str, str] | None = None
+    velocity_names: tuple[str, str, str] | None = None
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        if self.normal not in tuple(AXES):
+            raise ModelError(
+                f"planar joint of body {body!r}: normal {self.normal!r} is not 'x', 'y' or 'z'"
+            )
+        k = AXES.index(self.normal)
+        i, j = (k + 1) % 3, (k + 2) % 3
+        names = self.names or (f"{body}_angle", f"{body}_{AXES[i]}", f"{body}_{AXES[j]}")
+        rates = self.velocity_names or (
+            f"{body}_w{AXES[k]}",
+            f"{body}_v{AXES[i]}",
+            f"{body}_v{AXES[j]}",
+        )
+        angle = Coordinate(names[0], "rad", kind="angle")
+        first = Coordinate(names[1], "m", kind="length")
+        second = Coordinate(names[2], "m", kind="length")
+        rotation = axis_rotation(k, _symbol(builder, angle), angle.name)
+        zero, e = zero_vector(builder), [unit_vector(builder, a) for a in range(3)]
+        translation = e[i] * _symbol(builder, first) + e[j] * _symbol(builder, second)
+        c, s, one = rotation.cosine, rotation.sine, builder.constant(1)
+        velocity_map = {
+            (names[0], rates[0]): one,
+            (names[1], rates[1]): c,
+            (names[1], rates[2]): -s,
+            (names[2], rates[1]): s,
+            (names[2], rates[2]): c,
+        }
+        return RealisedJoint(
+            (
+                Primitive(
+                    rotation,
+                    translation,
+                    (
+                        Column(rates[0], e[k], zero),
+                        Column(rates[1], zero, e[i]),
+                        Column(rates[2], zero, e[j]),
+                    ),
+                ),
+            ),
+            (angle, first, second),
+            (
+                Coordinate(rates[0], "rad/s"),
+                Coordinate(rates[1], "m/s"),
+                Coordinate(rates[2], "m/s"),
+            ),
+            velocity_map,
+            {(p, q): v for (q, p), v in velocity_map.items()},  # a rotation: W = Vᵀ
+        )
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """A realised orientation: rotation, coordinates, V and W blocks against body rates."""
+
+    rotation: Rotation
+    coordinates: tuple[Coordinate, ...]
+    velocity_map: NameMap
+    rate_map: NameMap
+
+
+def orientation_coordinates(orientation: str, prefix: str) -> tuple[str, ...]:
+    """Default coordinate names of an orientation: quaternion or ``euler_<sequence>``."""
+    if orientation == "quaternion":
+        return tuple(f"{prefix}q{a}" for a in "wxyz")
+    sequence = _euler_sequence(orientation)
+    if len(set(sequence)) == 3:
+        return tuple(f"{prefix}{n}" for n in ("roll", "pitch", "yaw"))
+    return tuple(f"{prefix}angle{k}" for k in (1, 2, 3))
+
+
+def _euler_sequence(orientation: str) -> str:
+    prefix, _, letters = orientation.partition("_")
+    proper = (
+        prefix == "euler"
+        and len(letters) == 3
+        and set(letters) <= set(AXES)
+        and letters[0] != letters[1] != letters[2]
+    )
+    if not proper:
+        raise ModelError(
+            f"orientation {orientation!r} is not 'quaternion' or 'euler_' with three axes "
+            "of which no two neighbours agree, such as 'euler_zyx'"
+        )
+    return letters
+
+
+def _realise_orientation(
+    builder: Builder, orientation: str, names: Sequence[str], rates: Sequence[str], owner: str
+) -> Orientation:
+    expected = 4 if orientation == "quaternion" else 3
+    if orientation != "quaternion":
+        _euler_sequence(orientation)
+    if len(names) != expected or len(rates) != 3:
+        raise ModelError(
+            f"{owner}: orientation {orientation!r} needs {expected} coordinate names and 3 "
+            f"velocity names, got {len(names)} and {len(rates)}"
+        )
+    if orientation == "quaternion":
+        return _quaternion_orientation(builder, names, rates)
+    return _euler_orientation(builder, orientation, names, rates, owner)
+
+
+def _quaternion_orientation(
+    builder: Builder, names: Sequence[str], rates: Sequence[str]
+) -> Orientation:
+    coordinates = tuple(Coordinate(n, "1", kind="quaternion") for n in names)
+    w, x, y, z = (_symbol(builder, c) for c in coordinates)
+    half = builder.constant(0.5)
+    # q̇ = ½ q ⊗ (0, ω) with ω in body axes; W = 4 Vᵀ / (q·q) on the unit sphere.
+    rows = [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
+    velocity_map = {
+        (names[i], rates[j]): half * rows[i][j] for i in range(4) for j in range(3)
+    }
+    rate_map = {(rates[j], names[i]): 2 * rows[i][j] for i in range(4) for j in range(3)}
+    return Orientation(quaternion_rotation(w, x, y, z), coordinates, velocity_map, rate_map)
+
+
+def _euler_orientation(
+    builder: Builder, orientation: str, names: Sequence[str], rates: Sequence[str], owner: str
+) -> Orientation:
+    """R = R1(α1) R2(α2) R3(α3) about the named body axes, and ω ↔ α̇.
+
+    Seen from the axes before the third rotation, ω' = R3 ω = R2ᵀe1 α̇1 + e2 α̇2 + e3 α̇3
+    with e2 ⟂ e1, e3; hence α̇2 = e2·ω', and with b = e2 × e3 (⟂ e2, e3)
+    α̇1 = b·ω' / (b·R2ᵀe1), α̇3 = e3·ω' − (e3·R2ᵀe1) α̇1.
+    """
+    letters = _euler_sequence(orientation)
+    axes = [AXES.index(a) for a in letters]
+    # Tait-Bryan angles are listed by axis (roll, pitch, yaw), proper Euler angles in sequence.
+    slots = axes if len(set(axes)) == 3 else [0, 1, 2]
+    coordinates = tuple(Coordinate(n, "rad", kind="angle") for n in names)
+    ordered = [coordinates[s] for s in slots]  # in order of rotation
+    r1, r2, r3 = (
+        axis_rotation(a, _symbol(builder, c), c.name) for a, c in zip(axes, ordered, strict=True)
+    )
+    e = [unit_vector(builder, a) for a in range(3)]
+    first, second, third = (e[a] for a in axes)
+    tilted = r2.unapply(first)
+    b = second.cross(third)
+    lever = b.dot(tilted)  # ± cos α2 (Tait-Bryan) or ± sin α2
+    reciprocal = 1 / lever
+    builder.guard(
+        reciprocal,
+        lever * lever - builder.constant(SINGULAR_COSINE_SQUARED),
+        f"{owner}: {orientation} angles are singular here ({ordered[1].name} makes the first and "
+        "third axes parallel); use orientation 'quaternion'",
+    )
+    back = r3.apply  # ω' = R3 ω
+    images = [back(e[k]) for k in range(3)]  # R3 e_k: columns of R3
+    velocity_map: dict[tuple[str, str], Scalar] = {}
+    for k, rate in enumerate(rates):
+        rate_1 = b.dot(images[k]) * reciprocal
+        values = (
+            rate_1,
+            second.dot(images[k]),
+            third.dot(images[k]) - third.dot(tilted) * rate_1,
+        )
+        for c, value in zip(ordered, values, strict=True):
+            if not value.is_zero:
+                velocity_map[c.name, rate] = value
+    # ω = R3ᵀ R2ᵀ e1 α̇1 + R3ᵀ e2 α̇2 + e3 α̇3
+    columns = (r3.unapply(tilted), r3.unapply(second), third)
+    rate_map = {
+        (rate, c.name): column[k]
+        for c, column in zip(ordered, columns, strict=True)
+        for k, rate in enumerate(rates)
+        if not column[k].is_zero
+    }
+    return Orientation(RotationSequence([r1, r2, r3]), coordinates, velocity_map, rate_map)
+
+
+def _twist_names(prefix: str, kinds: str = "wv") -> tuple[str, ...]:
+    return tuple(f"{prefix}{kind}{axis}" for kind in kinds for axis in AXES)
+
+
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """Free rotation about a point; quasi-velocity is the angular velocity in child axes.
+
+    Parameters
+    ----------
+    orientation:
+        ``"quaternion"`` (scalar first, child → parent) or ``"euler_<sequence>"``.
+    names, velocity_names:
+        Coordinate names (4 or 3) and the three rates; prefixed with the body's
+        name by default.
+    """
+
+    orientation: str = "quaternion"
+    names: tuple[str, ...] | None = None
+    velocity_names: tuple[str, str, str] | None = None
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        names = self.names or orientation_coordinates(self.orientation, f"{body}_")
+        rates = self.velocity_names or _twist_names(f"{body}_", "w")
+        o = _realise_orientation(
+            builder, self.orientation, names, rates, f"spherical joint of body {body!r}"
+        )
+        zero = zero_vector(builder)
+        columns = tuple(Column(r, unit_vector(builder, k), zero) for k, r in enumerate(rates))
+        return RealisedJoint(
+            (Primitive(o.rotation, zero, columns),),
+            o.coordinates,
+            tuple(Coordinate(r, "rad/s") for r in rates),
+            o.velocity_map,
+            o.rate_map,
+        )
+
+
+@dataclass(frozen=True)
+class Floating(Joint):
+    """Free motion in space; quasi-velocity is the child-frame twist (ω, v).
+
+    Parameters
+    ----------
+    orientation:
+        ``"quaternion"`` (scalar first, child → parent) or ``"euler_<sequence>"``.
+    names, velocity_names:
+        Coordinate names: the orientation's, then x, y, z [m]; six velocities.
+        Prefixed with ``prefix`` by default, which is empty: give one where a
+        robot has two floating bodies.
+    prefix:
+        Put in front of the default names.
+    symbols, velocity_symbols:
+        LaTeX symbols in the same orders.
+    """
+
+    orientation: str = "quaternion"
+    names: tuple[str, ...] | None = None
+    velocity_names: tuple[str, ...] | None = None
+    prefix: str = ""
+    symbols: tuple[str, ...] = ()
+    velocity_symbols: tuple[str, ...] = ()
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        owner = f"floating joint of body {body!r}"
+        default = orientation_coordinates(self.orientation, self.prefix)
+        names = self.names or (*default, *(f"{self.prefix}{a}" for a in AXES))
+        rates = self.velocity_names or _twist_names(self.prefix)
+        if len(names) != len(default) + 3 or len(rates) != 6:
+            raise ModelError(
+                f"{owner}: orientation {self.orientation!r} needs {len(default) + 3} coordinate "
+                f"names and 6 velocity names, got {len(names)} and {len(rates)}"
+            )
+        o = _realise_orientation(builder, self.orientation, names[:-3], rates[:3], owner)
+        position = tuple(Coordinate(n, "m", kind="length") for n in names[-3:])
+        zero, e = zero_vector(builder), [unit_vector(builder, k) for k in range(3)]
+        columns = (
+            *(Column(rates[k], e[k], zero) for k in range(3)),
+            *(Column(rates[3 + k], zero, e[k]) for k in range(3)),
+        )
+        matrix = o.rotation.matrix.rows  # ẋ = R v
+        blocks = {
+            (position[i].name, rates[3 + j]): matrix[i][j] for i in range(3) for j in range(3)
+        }
+        coordinates = (*o.coordinates, *position)
+        velocities = tuple(Coordinate(r, "rad/s" if k < 3 else "m/s") for k, r in enumerate(rates))
+        return RealisedJoint(
+            (
+                Primitive(
+                    o.rotation, Vec3(*(_symbol(builder, c) for c in position)), columns
+                ),
+            ),
+            _with_symbols(coordinates, self.symbols),
+            _with_symbols(velocities, self.velocity_symbols),
+            {**o.velocity_map, **blocks},
+            {**o.rate_map, **{(p, q): v for (q, p), v in blocks.items()}},
+        )
+
+
+def _with_symbols(items: Sequence[Coordinate], symbols: Sequence[str]) -> tuple[Coordinate, ...]:
+    if not symbols:
+        return tuple(items)
+    return tuple(replace(c, symbol=s) for c, s in zip(items, symbols, strict=True))

@@ -1,0 +1,645 @@
+"""Describing a robot: parameters, bodies on joints, nodes, loads, inputs, variants."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+from .errors import ModelError, ModelWarning
+from .joints import AXES, Coordinate, Fixed, Joint, RealisedJoint
+from .program import Builder, Scalar, parse_unit
+from .program.evaluate import FLOAT_OPERATIONS, evaluate_refs
+from .spatial import (
+    NoRotation,
+    Rotation,
+    RotationSequence,
+    Sym3,
+    Vec3,
+    axis_rotation,
+    zero_symmetric,
+)
+
+Quantity: TypeAlias = "Scalar | float | int"
+Triple: TypeAlias = "Sequence[Quantity]"
+
+NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
+C_KEYWORDS = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while".split()
+)
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A named constant of the robot: SI unit, default value, where the value is from."""
+
+    name: str
+    unit: str
+    default: float
+    source: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class MassLump:
+    """Mass, centre of mass and inertia about that centre, in body axes."""
+
+    name: str
+    mass: Scalar
+    com: Vec3
+    inertia: Sym3
+
+
+@dataclass(frozen=True)
+class Buoyancy:
+    """Displaced volume of a body and the centre of that volume, in body axes."""
+
+    volume: Scalar
+    center: Vec3
+
+
+@dataclass
+class Body:
+    """A rigid body of the tree; its frame sits at the end of its joint."""
+
+    name: str
+    parent: Body | None
+    joint: RealisedJoint
+    offset: Vec3
+    orientation: Rotation
+    lumps: list[MassLump] = field(default_factory=list)
+    buoyancy: Buoyancy | None = None
+
+    def __repr__(self) -> str:
+        return f"Body({self.name!r})"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A named frame fixed in a body."""
+
+    name: str
+    body: Body
+    position: Vec3
+    orientation: Rotation
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Spring:
+    """Linear spring on a coordinate: force −k (q − rest) on the matching velocity."""
+
+    coordinate: str
+    stiffness: Scalar
+    rest: Scalar
+
+
+@dataclass(frozen=True)
+class Damper:
+    """Linear damping on a quasi-velocity: force −c p."""
+
+    velocity: str
+    coefficient: Scalar
+
+
+@dataclass(frozen=True)
+class Input:
+    """An actuator: a torque or force on a joint velocity, or a force at a node."""
+
+    name: str
+    unit: str
+    velocity: str | None = None
+    node: str | None = None
+    direction: Vec3 | None = None
+    world_axes: bool = False
+    description: str = ""
+
+
+class Model:
+    """A tree of rigid bodies, described symbolically.
+
+    Parameters
+    ----------
+    name:
+        Identifier of the robot; it becomes the prefix of the generated C names.
+    up:
+        World axis against gravity: ``"z"`` (default), ``"-z"`` for z down, and so on.
+    gravity:
+        Size of gravity [m/s^2]; 0 for none.
+    fluid_density:
+        Density [kg/m^3] for buoyancy, or None where no fluid is meant.
+    title, source:
+        A sentence about the robot and where it is from.
+
+    Numbers given for masses, lengths and inertias become parameters with that
+    default, named after what they belong to (``head_mass``); a literal zero
+    stays a structural zero and costs nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        up: str = "z",
+        gravity: float = 9.81,
+        fluid_density: float | None = None,
+        title: str = "",
+        source: str = "",
+    ) -> None:
+        self.name = _identifier(name, "model")
+        self.title, self.source, self.up = title, source, up
+        self.builder = Builder()
+        self.parameters: dict[str, Parameter] = {}
+        self.bodies: dict[str, Body] = {}
+        self.nodes: dict[str, Node] = {}
+        self.springs: list[Spring] = []
+        self.dampers: list[Damper] = []
+        self.inputs: dict[str, Input] = {}
+        self.variants: dict[str, dict[str, float]] = {}
+        self.variant_notes: dict[str, str] = {}
+        self._coordinate_order: list[str] = []
+        self._velocity_order: list[str] = []
+        axis = up.lstrip("-")
+        if len(axis) != 1 or axis not in AXES or len(up) - len(axis) > 1:
+            raise ModelError(f"model {name!r}: up {up!r} is not one of 'x', 'y', 'z', '-x' …")
+        zero = self.builder.constant(0)
+        entries = [zero] * 3
+        if gravity:
+            size = self.parameter("gravity", gravity, "m/s^2", description="size of gravity")
+            entries[AXES.index(axis)] = size if up.startswith("-") else -size
+        self.gravity = Vec3(*entries)
+        self.fluid_density = (
+            self.parameter("fluid_density", fluid_density, "kg/m^3", description="of the fluid")
+            if fluid_density is not None
+            else None
+        )
+
+    # -- parameters -------------------------------------------------------
+    def parameter(
+        self, name: str, default: float, unit: str, source: str = "", description: str = ""
+    ) -> Scalar:
+        """Declare a parameter and return it as a scalar to build expressions with.
+
+        Raises
+        ------
+        ModelError
+            If the name is taken or not an identifier, or the default is not finite.
+        UnitError
+            If the unit cannot be read.
+        """
+        _identifier(name, "parameter")
+        if name in self.parameters:
+            raise ModelError(f"parameter {name!r} is declared twice")
+        parse_unit(unit)
+        value = float(default)
+        if not math.isfinite(value):
+            raise ModelError(f"parameter {name!r}: default must be finite, got {default!r}")
+        self.parameters[name] = Parameter(name, unit, value, source, description)
+        return self.builder.symbol("parameters", name, unit)
+
+    def variant(self, name: str, values: Mapping[str, float] = {}, note: str = "") -> None:
+        """Declare a named set of parameter values; unnamed parameters keep their default."""
+        _identifier(name, "variant")
+        unknown = sorted(set(values) - set(self.parameters))
+        if unknown:
+            raise ModelError(f"variant {name!r}: unknown parameter {', '.join(unknown)}")
+        if name in self.variants:
+            raise ModelError(f"variant {name!r} is declared twice")
+        self.variants[name] = {k: float(v) for k, v in values.items()}
+        self.variant_notes[name] = note
+
+    def values(self, variant: str | None = None) -> dict[str, float]:
+        """Parameter values of a variant (defaults without one)."""
+        base = {p.name: p.default for p in self.parameters.values()}
+        if variant is not None:
+            if variant not in self.variants:
+                raise ModelError(
+                    f"model {self.name!r} has no variant {variant!r}; "
+                    f"have {', '.join(self.variants) or 'none'}"
+                )
+            base.update(self.variants[variant])
+        return base
+
+    # -- tree ---------------------------------------------------------------
+    def body(
+        self,
+        name: str,
+        *,
+        joint: Joint | None = None,
+        parent: Body | str | None = None,
+        at: Triple = (0, 0, 0),
+        orientation: Triple = (0, 0, 0),
+        mass: Quantity = 0,
+        com: Triple = (0, 0, 0),
+        inertia: Triple | None = None,
+    ) -> Body:
+        """Add a body.
+
+        Parameters
+        ----------
+        name:
+            Unique name.
+        joint:
+            How it moves against its parent; :class:`Fixed` by default.
+        parent:
+            A body added before, its name, or None for the world.
+        at, orientation:
+            Position [m] and roll-pitch-yaw [rad] of the joint in parent axes.
+        mass, com, inertia:
+            kg, m from the body's frame, and (xx, yy, zz[, xy, xz, yz]) [kg m^2]
+            about the centre of mass in body axes (products as matrix entries).
+            A body without mass is allowed; its weight is then carried by others.
+
+        Raises
+        ------
+        ModelError
+            For a duplicate name, an unknown parent, a wrong unit or size.
+        """
+        _identifier(name, "body")
+        if name in self.bodies or name == WORLD:
+            raise ModelError(f"body {name!r}: this name is taken")
+        with self.builder.context(f"body {name!r}"):
+            realised = (joint or Fixed()).realise(self.builder, name)
+            known = set(self._coordinate_order), set(self._velocity_order)
+            for c, taken, kind in (
+                *((c, known[0], "coordinate") for c in realised.coordinates),
+                *((v, known[1], "velocity") for v in realised.velocities),
+            ):
+                _identifier(c.name, f"{kind} of body {name!r}")
+                if c.name in taken:
+                    raise ModelError(f"body {name!r}: {kind} name {c.name!r} is taken")
+                taken.add(c.name)
+            body = Body(
+                name,
+                self._parent(name, parent),
+                realised,
+                self._vector(at, f"{name}_at", "m", f"body {name!r}: at"),
+                self._rotation(orientation, f"{name}_orientation", f"body {name!r}: orientation"),
+            )
+            self._coordinate_order += [c.name for c in realised.coordinates]
+            self._velocity_order += [v.name for v in realised.velocities]
+            self.bodies[name] = body
+            if not (isinstance(mass, (int, float)) and mass == 0 and inertia is None):
+                self.lump(body, "", mass, com, inertia)
+        self.node(name, body, description=f"frame of body {name}")
+        return body
+
+    def lump(
+        self,
+        body: Body | str,
+        name: str,
+        mass: Quantity,
+        com: Triple = (0, 0, 0),
+        inertia: Triple | None = None,
+    ) -> None:
+        """Add more mass to a body (a payload, flooded water); arguments as in :meth:`body`.
+
+        ``name`` prefixes the parameters made from plain numbers.
+        """
+        owner = self._body(body)
+        label = f"body {owner.name!r}" + (f", lump {name!r}" if name else "")
+        prefix = f"{owner.name}_{name}" if name else owner.name
+        entries = tuple(inertia if inertia is not None else (0, 0, 0))
+        if len(entries) not in (3, 6):
+            raise ModelError(
+                f"{label}: inertia must be (xx, yy, zz) or (xx, yy, zz, xy, xz, yz), "
+                f"got {len(entries)} entries"
+            )
+        tags = ("xx", "yy", "zz", "xy", "xz", "yz")
+        six = [
+            self._quantity(v, f"{prefix}_inertia_{t}", "kg m^2", f"{label}: inertia {t}")
+            for v, t in zip(entries, tags, strict=False)
+        ]
+        six += [self.builder.constant(0)] * (6 - len(six))
+        owner.lumps.append(
+            MassLump(
+                name,
+                self._quantity(mass, f"{prefix}_mass", "kg", f"{label}: mass"),
+                self._vector(com, f"{prefix}_com", "m", f"{label}: com"),
+                Sym3(*six),
+            )
+        )
+
+    def buoyancy(self, body: Body | str, volume: Quantity, center: Triple = (0, 0, 0)) -> None:
+        """Let a body displace fluid: volume [m^3] and its centre [m] in body axes."""
+        owner = self._body(body)
+        if self.fluid_density is None:
+            raise ModelError(
+                f"body {owner.name!r}: buoyancy needs a fluid; give the model a fluid_density"
+            )
+        label = f"body {owner.name!r}: buoyancy"
+        owner.buoyancy = Buoyancy(
+            self._quantity(volume, f"{owner.name}_volume", "m^3", f"{label} volume"),
+            self._vector(center, f"{owner.name}_buoyancy", "m", f"{label} center"),
+        )
+
+    def node(
+        self,
+        name: str,
+        body: Body | str,
+        at: Triple = (0, 0, 0),
+        orientation: Triple = (0, 0, 0),
+        description: str = "",
+    ) -> Node:
+        """Name a frame of a body: position [m] and roll-pitch-yaw [rad] in body axes."""
+        _identifier(name, "node")
+        if name in self.nodes:
+            raise ModelError(f"node {name!r}: this name is taken (every body is a node too)")
+        node = Node(
+            name,
+            self._body(body),
+            self._vector(at, f"{name}_at", "m", f"node {name!r}: at"),
+            self._rotation(orientation, f"{name}_orientation", f"node {name!r}: orientation"),
+            description,
+        )
+        self.nodes[name] = node
+        return node
+
+    # -- loads and inputs -----------------------------------------------------
+    def spring(self, coordinate: str, stiffness: Quantity, rest: Quantity = 0) -> None:
+        """Linear spring on a single-axis joint coordinate; part of F and of the energy."""
+        unit = self._single_axis(coordinate, "spring").unit
+        label, per = f"spring on {coordinate!r}", "N m/rad" if unit == "rad" else "N/m"
+        self.springs.append(
+            Spring(
+                coordinate,
+                self._quantity(stiffness, f"{coordinate}_stiffness", per, label),
+                self._quantity(rest, f"{coordinate}_rest", unit, label),
+            )
+        )
+
+    def damper(self, velocity: str, coefficient: Quantity) -> None:
+        """Linear damping on a quasi-velocity; part of Q."""
+        v = self._velocity(velocity, "damper")
+        per = "N m s/rad" if v.unit == "rad/s" else "N s/m"
+        self.dampers.append(
+            Damper(
+                velocity,
+                self._quantity(
+                    coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"
+                ),
+            )
+        )
+
+    def actuate(self, *velocities: str) -> None:
+        """A torque [N m] or force [N] input on each of the given joint velocities.
+
+        The input is named after the velocity's coordinate: ``head_pitch_torque``.
+        """
+        for velocity in velocities:
+            v = self._velocity(velocity, "actuator")
+            kind, unit = ("torque", "N m") if v.unit == "rad/s" else ("force", "N")
+            stem = velocity.removesuffix("_rate")
+            self._input(
+                Input(f"{stem}_{kind}", unit, velocity=velocity, description=f"on {velocity}")
+            )
+
+    def force_input(
+        self, name: str, node: str, direction: Triple, *, world_axes: bool = False
+    ) -> None:
+        """A force input [N] at a node along a fixed direction of node (or world) axes."""
+        if node not in self.nodes:
+            raise ModelError(f"force input {name!r}: no node {node!r}")
+        values = [float(v) for v in direction]  # type: ignore[arg-type]
+        length = math.sqrt(sum(v * v for v in values))
+        if len(values) != 3 or not length:
+            raise ModelError(f"force input {name!r}: direction must be three numbers, not all 0")
+        vector = Vec3(*(self.builder.constant(v / length) for v in values))
+        self._input(Input(name, "N", node=node, direction=vector, world_axes=world_axes))
+
+    def _input(self, new: Input) -> None:
+        _identifier(new.name, "input")
+        if new.name in self.inputs:
+            raise ModelError(f"input {new.name!r} is declared twice")
+        self.inputs[new.name] = new
+
+    # -- orders ---------------------------------------------------------------
+    def order(self, coordinates: Sequence[str], velocities: Sequence[str]) -> None:
+        """Fix the order of q and p (the order of definition otherwise)."""
+        for given, known, kind in (
+            (list(coordinates), self._coordinate_order, "coordinates"),
+            (list(velocities), self._velocity_order, "velocities"),
+        ):
+            if sorted(given) != sorted(known):
+                odd = sorted(set(given) ^ set(known))
+                raise ModelError(
+                    f"model {self.name!r}: order must name all {kind} exactly once; "
+                    f"check {', '.join(odd) or 'repeated names'}"
+                )
+        self._coordinate_order, self._velocity_order = list(coordinates), list(velocities)
+
+    @property
+    def coordinates(self) -> list[Coordinate]:
+        """Generalized coordinates q, in order."""
+        known = {c.name: c for b in self.bodies.values() for c in b.joint.coordinates}
+        return [known[name] for name in self._coordinate_order]
+
+    @property
+    def velocities(self) -> list[Coordinate]:
+        """Quasi-velocities p, in order."""
+        known = {v.name: v for b in self.bodies.values() for v in b.joint.velocities}
+        return [known[name] for name in self._velocity_order]
+
+    # -- checks -----------------------------------------------------------------
+    def check(self) -> None:
+        """Refuse what cannot be derived and warn of what no robot can have.
+
+        Raises
+        ------
+        ModelError
+            No body, no degree of freedom, negative mass or volume in some variant.
+        """
+        if not self._velocity_order:
+            raise ModelError(f"model {self.name!r} has no moving joint")
+        for variant in (None, *self.variants):
+            values = self.values(variant)
+            tag = f" (variant {variant!r})" if variant else ""
+            for body in self.bodies.values():
+                for lump in body.lumps:
+                    label = f"body {body.name!r}" + (f", lump {lump.name!r}" if lump.name else "")
+                    (mass,) = self._numbers([lump.mass], values)
+                    if mass < 0:
+                        raise ModelError(f"{label}: mass must not be negative, got {mass:g} kg{tag}")
+                if body.buoyancy is not None:
+                    (volume,) = self._numbers([body.buoyancy.volume], values)
+                    if volume < 0:
+                        raise ModelError(
+                            f"body {body.name!r}: volume must not be negative, "
+                            f"got {volume:g} m^3{tag}"
+                        )
+            impossible = [b for b in self.bodies.values() if not self._inertia_exists(b, values)]
+            if impossible:
+                warnings.warn(
+                    f"model {self.name!r}{tag}: no mass distribution has the inertia of "
+                    f"{', '.join(b.name for b in impossible)} (each principal moment about the "
+                    "centre of mass must not exceed the sum of the two others)",
+                    ModelWarning,
+                    stacklevel=3,
+                )
+
+    def _inertia_exists(self, body: Body, values: Mapping[str, float]) -> bool:
+        """Whether the second moment of the body about its centre of mass is semidefinite."""
+        total, first = 0.0, [0.0] * 3
+        second = [[0.0] * 3 for _ in range(3)]
+        for lump in body.lumps:
+            mass, *com = self._numbers([lump.mass, *lump.com.list()], values)
+            i = lump.inertia
+            xx, yy, zz, xy, xz, yz = self._numbers([i.xx, i.yy, i.zz, i.xy, i.xz, i.yz], values)
+            half = (xx + yy + zz) / 2
+            own = [[half - xx, -xy, -xz], [-xy, half - yy, -yz], [-xz, -yz, half - zz]]
+            total += mass
+            first = [f + mass * c for f, c in zip(first, com, strict=True)]
+            second = [
+                [second[r][k] + own[r][k] + mass * com[r] * com[k] for k in range(3)]
+                for r in range(3)
+            ]
+        if total > 0:
+            second = [
+                [second[r][k] - first[r] * first[k] / total for k in range(3)] for r in range(3)
+            ]
+        return _is_semidefinite(second)
+
+    def _numbers(self, scalars: Sequence[Scalar], values: Mapping[str, float]) -> list[float]:
+        return evaluate_refs(
+            self.builder.nodes,
+            [s.ref for s in scalars],
+            lambda group, name: values[name],
+            FLOAT_OPERATIONS,
+        )
+
+    # -- reading arguments --------------------------------------------------------
+    def _quantity(self, value: Quantity, name: str, unit: str, label: str) -> Scalar:
+        if isinstance(value, Scalar):
+            if value.builder is not self.builder:
+                raise ModelError(f"{label}: this scalar belongs to another model")
+            dimension, expected = self.builder.dimension(value), parse_unit(unit)
+            if dimension is not None and dimension != expected:
+                raise ModelError(f"{label} must be in [{unit}], got a value in [{dimension}]")
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+            raise ModelError(f"{label} must be a number or a parameter, got {value!r}")
+        if not math.isfinite(value):
+            raise ModelError(f"{label} must be finite, got {value!r}")
+        if value == 0:
+            return self.builder.constant(0)
+        return self.parameter(name, float(value), unit, description=label)
+
+    def _vector(self, values: Triple, name: str, unit: str, label: str) -> Vec3:
+        if isinstance(values, Vec3):
+            values = values.list()
+        entries = list(values)
+        if len(entries) != 3:
+            raise ModelError(f"{label} must have three entries, got {len(entries)}")
+        return Vec3(
+            *(
+                self._quantity(v, f"{name}_{a}", unit, f"{label} {a}")
+                for v, a in zip(entries, AXES, strict=True)
+            )
+        )
+
+    def _rotation(self, angles: Triple, name: str, label: str) -> Rotation:
+        entries = list(angles)
+        if len(entries) != 3:
+            raise ModelError(f"{label} must be roll, pitch, yaw [rad], got {len(entries)} entries")
+        factors = []
+        for axis, tag in ((2, "yaw"), (1, "pitch"), (0, "roll")):
+            value = entries[axis]
+            quarter = _quarter_turns(value)
+            if quarter is not None:
+                sine, cosine = ((0, 1), (1, 0), (0, -1), (-1, 0))[quarter]
+                if quarter:
+                    from .spatial import AxisRotation
+
+                    factors.append(
+                        AxisRotation(
+                            axis, self.builder.constant(sine), self.builder.constant(cosine)
+                        )
+                    )
+                continue
+            angle = self._quantity(value, f"{name}_{tag}", "rad", f"{label} {tag}")
+            factors.append(axis_rotation(axis, angle))
+        return RotationSequence(factors) if factors else NoRotation(self.builder)
+
+    def _body(self, body: Body | str) -> Body:
+        if isinstance(body, str):
+            if body not in self.bodies:
+                raise ModelError(f"no body {body!r}; have {', '.join(self.bodies) or 'none'}")
+            return self.bodies[body]
+        if self.bodies.get(body.name) is not body:
+            raise ModelError(f"body {body.name!r} belongs to another model")
+        return body
+
+    def _parent(self, name: str, parent: Body | str | None) -> Body | None:
+        if parent is None or parent == WORLD:
+            return None
+        label = parent if isinstance(parent, str) else parent.name
+        if label == name:
+            raise ModelError(f"body {name!r} cannot be its own parent (a loop)")
+        try:
+            return self._body(parent)
+        except ModelError as error:
+            raise ModelError(
+                f"body {name!r}: unknown parent {label!r}; a parent must be added before its "
+                f"children (this also excludes loops); have {', '.join(self.bodies) or 'none'}"
+            ) from error
+
+    def _velocity(self, name: str, what: str) -> Coordinate:
+        for v in self.velocities:
+            if v.name == name:
+                return v
+        raise ModelError(f"{what}: no velocity {name!r}; have {', '.join(self._velocity_order)}")
+
+    def _single_axis(self, coordinate: str, what: str) -> Coordinate:
+        for body in self.bodies.values():
+            for c in body.joint.coordinates:
+                if c.name == coordinate:
+                    row = [k for k in body.joint.velocity_map if k[0] == coordinate]
+                    if len(row) == 1 and body.joint.velocity_map[row[0]] == 1:
+                        return c
+                    raise ModelError(
+                        f"{what} on {coordinate!r}: only coordinates of single-axis joints "
+                        "(whose rate is a quasi-velocity) are supported"
+                    )
+        raise ModelError(
+            f"{what}: no coordinate {coordinate!r}; have {', '.join(self._coordinate_order)}"
+        )
+
+
+def _identifier(name: str, what: str) -> str:
+    if not isinstance(name, str) or not NAME.match(name) or name in C_KEYWORDS:
+        raise ModelError(
+            f"{what} name {name!r} must be letters, digits and underscores, begin with a letter "
+            "and not be a C keyword: it becomes a name in the generated code"
+        )
+    return name
+
+
+def _is_semidefinite(p: list[list[float]]) -> bool:
+    """Whether a symmetric 3×3 matrix has no negative principal minor (to rounding)."""
+    scale = max(abs(v) for row in p for v in row)
+    if scale == 0:
+        return True
+    p = [[v / scale for v in row] for row in p]
+    minors = [p[0][0], p[1][1], p[2][2]]
+    minors += [p[a][a] * p[b][b] - p[a][b] ** 2 for a, b in ((0, 1), (0, 2), (1, 2))]
+    minors.append(
+        p[0][0] * (p[1][1] * p[2][2] - p[1][2] ** 2)
+        - p[0][1] * (p[0][1] * p[2][2] - p[1][2] * p[0][2])
+        + p[0][2] * (p[0][1] * p[1][2] - p[1][1] * p[0][2])
+    )
+    return min(minors) > -1e-9
+
+
+def _quarter_turns(value: Quantity) -> int | None:
+    """0–3 if the literal angle is a multiple of 90°, to the last digit; else None."""
+    if isinstance(value, Scalar):
+        return 0 if value.is_zero else None
+    turns = value / (math.pi / 2)
+    return round(turns) % 4 if abs(turns - round(turns)) < 1e-14 else None

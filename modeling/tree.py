@@ -1,0 +1,286 @@
+"""From a model to a chain of links with constant motion columns.
+
+Symbols used in the mechanics, all in the axes of the link they belong to:
+
+=========  ==================================================================
+R, d       rotation child → parent, child origin in parent axes
+S          motion column (angular, linear) of one quasi-velocity, constant
+ω, v       angular velocity, velocity of the link's origin
+m, h, I    mass, first moment m·c, inertia about the link's origin
+w, k       net weight mass m − ρV and its first moment (buoyancy taken off)
+=========  ==================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from .model import Body, Model, Node
+from .program import Builder, Scalar
+from .spatial import (
+    NoRotation,
+    Rotation,
+    Sym3,
+    Vec3,
+    point_inertia,
+    zero_symmetric,
+    zero_vector,
+)
+
+
+@dataclass(frozen=True)
+class LinkColumn:
+    """Motion column of quasi-velocity number ``index``; ``rate`` is its symbol."""
+
+    index: int
+    rate: Scalar
+    angular: Vec3
+    linear: Vec3
+
+    @property
+    def unit(self) -> tuple[int, int] | None:
+        """(position 0–5, sign) if the column is ± one unit direction, else None."""
+        entries = [*self.angular.list(), *self.linear.list()]
+        nonzero = [k for k, e in enumerate(entries) if not e.is_zero]
+        if len(nonzero) == 1 and entries[nonzero[0]] in (1, -1):
+            return nonzero[0], 1 if entries[nonzero[0]] == 1 else -1
+        return None
+
+
+@dataclass
+class Link:
+    """One moving frame of the tree."""
+
+    index: int
+    parent: int  # -1: the world
+    body: str
+    rotation: Rotation
+    translation: Vec3
+    columns: list[LinkColumn]
+    mass: Scalar
+    moment: Vec3
+    inertia: Sym3
+    weight: Scalar
+    weight_moment: Vec3
+    children: list[int] = field(default_factory=list)
+
+    @property
+    def has_mass(self) -> bool:
+        """Whether any inertia is attached to this very link."""
+        return not (self.mass.is_zero and self.moment.is_zero and self.inertia.is_zero)
+
+
+class KinematicTree:
+    """Links of a model in an order in which parents come first."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.builder: Builder = model.builder
+        self.links: list[Link] = []
+        self.roots: list[int] = []
+        self.link_of_body: dict[str, int] = {}
+        self.coordinates = model.coordinates
+        self.velocities = model.velocities
+        self.rates = [self.builder.symbol("p", v.name, v.unit) for v in self.velocities]
+        self._velocity_index = {v.name: k for k, v in enumerate(self.velocities)}
+        self.has_buoyancy = any(b.buoyancy is not None for b in model.bodies.values())
+        for body in model.bodies.values():
+            self._add_body(body)
+
+    @property
+    def size(self) -> int:
+        """Number of quasi-velocities."""
+        return len(self.velocities)
+
+    def _add_body(self, body: Body) -> None:
+        parent = -1 if body.parent is None else self.link_of_body[body.parent.name]
+        offset = body.offset
+        plain = isinstance(body.orientation, NoRotation)
+        if not plain or not body.joint.primitives:
+            parent = self._add_link(parent, body.name, body.orientation, offset, [])
+            offset = zero_vector(self.builder)
+        for primitive in body.joint.primitives:
+            columns = [
+                LinkColumn(
+                    self._velocity_index[c.velocity],
+                    self.rates[self._velocity_index[c.velocity]],
+                    c.angular,
+                    c.linear,
+                )
+                for c in primitive.columns
+            ]
+            parent = self._add_link(
+                parent, body.name, primitive.rotation, offset + primitive.translation, columns
+            )
+            offset = zero_vector(self.builder)
+        self.link_of_body[body.name] = parent
+        self._load_body(self.links[parent], body)
+
+    def _add_link(
+        self, parent: int, body: str, rotation: Rotation, translation: Vec3, columns: list[LinkColumn]
+    ) -> int:
+        b = self.builder
+        index = len(self.links)
+        zero = b.constant(0)
+        self.links.append(
+            Link(
+                index,
+                parent,
+                body,
+                rotation,
+                translation,
+                columns,
+                zero,
+                zero_vector(b),
+                zero_symmetric(b),
+                zero,
+                zero_vector(b),
+            )
+        )
+        (self.roots if parent < 0 else self.links[parent].children).append(index)
+        return index
+
+    def _load_body(self, link: Link, body: Body) -> None:
+        for lump in body.lumps:
+            with self.builder.context(f"mass of body {body.name!r}"):
+                link.mass = link.mass + lump.mass
+                link.moment = link.moment + lump.com * lump.mass
+                link.inertia = link.inertia + lump.inertia + point_inertia(lump.com, lump.mass)
+        link.weight, link.weight_moment = link.mass, link.moment
+        if body.buoyancy is not None:
+            with self.builder.context(f"buoyancy of body {body.name!r}"):
+                assert self.model.fluid_density is not None
+                displaced = self.model.fluid_density * body.buoyancy.volume
+                link.weight = link.weight - displaced
+                link.weight_moment = link.weight_moment - body.buoyancy.center * displaced
+
+    def path(self, link: int) -> list[Link]:
+        """Links from the given one up to (excluding) the world."""
+        result = []
+        while link >= 0:
+            result.append(self.links[link])
+            link = self.links[link].parent
+        return result
+
+    def node_path(self, node: Node) -> list[Link]:
+        """Links that carry a node, from its own to the root."""
+        return self.path(self.link_of_body[node.body.name])
+
+    # -- motion -----------------------------------------------------------------
+    @cached_property
+    def angular_velocities(self) -> list[Vec3]:
+        """ω of each link in its own axes."""
+        result: list[Vec3] = []
+        for link in self.links:
+            if link.parent < 0:
+                omega = zero_vector(self.builder)
+            else:
+                omega = link.rotation.unapply(result[link.parent])
+            for column in link.columns:
+                omega = omega + column.angular * column.rate
+            if link.columns:
+                for axis, value in zip("xyz", omega.list(), strict=True):
+                    self.builder.name(value, f"w{axis}_{link.body}")
+            result.append(omega)
+        return result
+
+    @cached_property
+    def linear_velocities(self) -> list[Vec3]:
+        """v of each link's origin in its own axes."""
+        result: list[Vec3] = []
+        for link in self.links:
+            if link.parent < 0:
+                v = zero_vector(self.builder)
+            else:
+                omega = self.angular_velocities[link.parent]
+                v = link.rotation.unapply(
+                    result[link.parent] + omega.cross(link.translation)
+                )
+            result.append(v + self.relative_velocity(link))
+        return result
+
+    def relative_velocity(self, link: Link) -> Vec3:
+        """Velocity of a link's origin against its parent, in link axes: Σ S_v p."""
+        total = zero_vector(self.builder)
+        for column in link.columns:
+            total = total + column.linear * column.rate
+        return total
+
+    @cached_property
+    def gravity(self) -> list[Vec3]:
+        """Gravity in the axes of each link."""
+        result: list[Vec3] = []
+        for link in self.links:
+            above = self.model.gravity if link.parent < 0 else result[link.parent]
+            result.append(link.rotation.unapply(above))
+        return result
+
+    # -- nodes ------------------------------------------------------------------
+    def node_pose(self, node: Node) -> tuple[list[Vec3], Vec3]:
+        """World pose of a node: columns of its rotation matrix, and its position."""
+        position = node.position
+        columns = [node.orientation.matrix.column(k) for k in range(3)]
+        for link in self.node_path(node):
+            position = link.rotation.apply(position) + link.translation
+            columns = [link.rotation.apply(c) for c in columns]
+        return columns, position
+
+    def node_twist(self, node: Node) -> tuple[Vec3, Vec3]:
+        """Twist (ω, v) of a node in its own axes."""
+        link = self.link_of_body[node.body.name]
+        omega, v = self.angular_velocities[link], self.linear_velocities[link]
+        turn = node.orientation.unapply
+        return turn(omega), turn(v + omega.cross(node.position))
+
+    def node_jacobian(self, node: Node) -> dict[int, tuple[Vec3, Vec3]]:
+        """Columns (angular, linear) of a node's Jacobian in node axes, by velocity index."""
+        result: dict[int, tuple[Vec3, Vec3]] = {}
+        for link in reversed(self.node_path(node)):
+            for k, (angular, linear) in result.items():
+                moved = linear + angular.cross(link.translation)
+                result[k] = (link.rotation.unapply(angular), link.rotation.unapply(moved))
+            for column in link.columns:
+                result[column.index] = (column.angular, column.linear)
+        turn = node.orientation.unapply
+        return {
+            k: (turn(angular), turn(linear + angular.cross(node.position)))
+            for k, (angular, linear) in result.items()
+        }
+
+    def node_force_map(self, node: Node, force: Vec3) -> dict[int, Scalar]:
+        """Generalized forces Jᵀ(0, f) of a force given in node axes, by velocity index."""
+        f = node.orientation.apply(force)
+        moment = node.position.cross(f)
+        result: dict[int, Scalar] = {}
+        for link in self.node_path(node):
+            for column in link.columns:
+                result[column.index] = column.angular.dot(moment) + column.linear.dot(f)
+            f = link.rotation.apply(f)
+            moment = link.rotation.apply(moment) + link.translation.cross(f)
+        return result
+
+    def in_node_axes(self, node: Node, world_vector: Vec3) -> Vec3:
+        """A world vector in node axes."""
+        for link in reversed(self.node_path(node)):
+            world_vector = link.rotation.unapply(world_vector)
+        return node.orientation.unapply(world_vector)
+
+    # -- system totals ----------------------------------------------------------
+    def world_moments(self) -> tuple[Scalar, Vec3, Scalar, Vec3]:
+        """(mass, first moment, net weight mass, its first moment) about the world origin."""
+        b = self.builder
+        zero = b.constant(0)
+        totals = [(lk.mass, lk.moment, lk.weight, lk.weight_moment) for lk in self.links]
+        world = (zero, zero_vector(b), zero, zero_vector(b))
+        for link in reversed(self.links):
+            m, h, w, k = totals[link.index]
+            h = link.rotation.apply(h) + link.translation * m
+            k = link.rotation.apply(k) + link.translation * w
+            base = world if link.parent < 0 else totals[link.parent]
+            merged = (base[0] + m, base[1] + h, base[2] + w, base[3] + k)
+            if link.parent < 0:
+                world = merged
+            else:
+                totals[link.parent] = merged
+        return world
