@@ -33,9 +33,17 @@ _HOME = {
     "Model": "model",
     **{
         name: "joints"
-        for name in (
-            "Compound Cylindrical Fixed Floating Planar Prismatic Revolute Spherical Universal"
-        ).split()
+        for name in [
+            "Compound",
+            "Cylindrical",
+            "Fixed",
+            "Floating",
+            "Planar",
+            "Prismatic",
+            "Revolute",
+            "Spherical",
+            "Universal",
+        ]
     },
 }
 

@@ -176,9 +176,7 @@ class Revolute(SingleAxis):
         direction = _direction(builder, self.axis, f"joint {q.name!r} of body {body!r}")
         rotation = rotation_about(direction, _symbol(builder, q), q.name)
         column = Column(p.name, direction, zero_vector(builder))
-        return self._realised(
-            builder, q, p, Primitive(rotation, zero_vector(builder), (column,))
-        )
+        return self._realised(builder, q, p, Primitive(rotation, zero_vector(builder), (column,)))
 
 
 @dataclass(frozen=True)
@@ -249,9 +247,9 @@ class Universal(Joint):
 
     def realise(self, builder: Builder, body: str) -> RealisedJoint:
         first, second = self.names or (f"{body}_1", f"{body}_2")
-        return Compound(
-            (Revolute(first, self.axes[0]), Revolute(second, self.axes[1]))
-        ).realise(builder, body)
+        return Compound((Revolute(first, self.axes[0]), Revolute(second, self.axes[1]))).realise(
+            builder, body
+        )
 
 
 @dataclass(frozen=True)
@@ -395,9 +393,7 @@ def _quaternion_orientation(
     half = builder.constant(0.5)
     # q̇ = ½ q ⊗ (0, ω) with ω in body axes; W = 4 Vᵀ / (q·q) on the unit sphere.
     rows = [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
-    velocity_map = {
-        (names[i], rates[j]): half * rows[i][j] for i in range(4) for j in range(3)
-    }
+    velocity_map = {(names[i], rates[j]): half * rows[i][j] for i in range(4) for j in range(3)}
     rate_map = {(rates[j], names[i]): 2 * rows[i][j] for i in range(4) for j in range(3)}
     return Orientation(quaternion_rotation(w, x, y, z), coordinates, velocity_map, rate_map)
 
@@ -543,11 +539,7 @@ class Floating(Joint):
         coordinates = (*o.coordinates, *position)
         velocities = tuple(Coordinate(r, "rad/s" if k < 3 else "m/s") for k, r in enumerate(rates))
         return RealisedJoint(
-            (
-                Primitive(
-                    o.rotation, Vec3(*(_symbol(builder, c) for c in position)), columns
-                ),
-            ),
+            (Primitive(o.rotation, Vec3(*(_symbol(builder, c) for c in position)), columns),),
             _with_symbols(coordinates, self.symbols),
             _with_symbols(velocities, self.velocity_symbols),
             {**o.velocity_map, **blocks},

@@ -3,123 +3,29 @@
 from __future__ import annotations
 
 import math
-import re
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias
 
-from .errors import ModelError, ModelWarning
-from .joints import AXES, Coordinate, Fixed, Joint, RealisedJoint
+from .errors import ModelError
+from .joints import AXES, Coordinate, Fixed, Joint
+from .names import identifier
+from .parts import Body, Buoyancy, Damper, Input, MassLump, Node, Parameter, Spring
 from .program import Builder, Scalar, parse_unit
-from .program.evaluate import FLOAT_OPERATIONS, evaluate_refs
 from .spatial import (
+    AxisRotation,
     NoRotation,
     Rotation,
     RotationSequence,
     Sym3,
     Vec3,
     axis_rotation,
-    zero_symmetric,
 )
 
 Quantity: TypeAlias = "Scalar | float | int"
 Triple: TypeAlias = "Sequence[Quantity]"
 
-NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
-C_KEYWORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while".split()
-)
 WORLD = "world"
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A named constant of the robot: SI unit, default value, where the value is from."""
-
-    name: str
-    unit: str
-    default: float
-    source: str = ""
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class MassLump:
-    """Mass, centre of mass and inertia about that centre, in body axes."""
-
-    name: str
-    mass: Scalar
-    com: Vec3
-    inertia: Sym3
-
-
-@dataclass(frozen=True)
-class Buoyancy:
-    """Displaced volume of a body and the centre of that volume, in body axes."""
-
-    volume: Scalar
-    center: Vec3
-
-
-@dataclass
-class Body:
-    """A rigid body of the tree; its frame sits at the end of its joint."""
-
-    name: str
-    parent: Body | None
-    joint: RealisedJoint
-    offset: Vec3
-    orientation: Rotation
-    lumps: list[MassLump] = field(default_factory=list)
-    buoyancy: Buoyancy | None = None
-
-    def __repr__(self) -> str:
-        return f"Body({self.name!r})"
-
-
-@dataclass(frozen=True)
-class Node:
-    """A named frame fixed in a body."""
-
-    name: str
-    body: Body
-    position: Vec3
-    orientation: Rotation
-    description: str = ""
-
-
-@dataclass(frozen=True)
-class Spring:
-    """Linear spring on a coordinate: force −k (q − rest) on the matching velocity."""
-
-    coordinate: str
-    stiffness: Scalar
-    rest: Scalar
-
-
-@dataclass(frozen=True)
-class Damper:
-    """Linear damping on a quasi-velocity: force −c p."""
-
-    velocity: str
-    coefficient: Scalar
-
-
-@dataclass(frozen=True)
-class Input:
-    """An actuator: a torque or force on a joint velocity, or a force at a node."""
-
-    name: str
-    unit: str
-    velocity: str | None = None
-    node: str | None = None
-    direction: Vec3 | None = None
-    world_axes: bool = False
-    description: str = ""
 
 
 class Model:
@@ -153,7 +59,7 @@ class Model:
         title: str = "",
         source: str = "",
     ) -> None:
-        self.name = _identifier(name, "model")
+        self.name = identifier(name, "model")
         self.title, self.source, self.up = title, source, up
         self.builder = Builder()
         self.parameters: dict[str, Parameter] = {}
@@ -194,7 +100,7 @@ class Model:
         UnitError
             If the unit cannot be read.
         """
-        _identifier(name, "parameter")
+        identifier(name, "parameter")
         if name in self.parameters:
             raise ModelError(f"parameter {name!r} is declared twice")
         parse_unit(unit)
@@ -206,7 +112,7 @@ class Model:
 
     def variant(self, name: str, values: Mapping[str, float] = {}, note: str = "") -> None:
         """Declare a named set of parameter values; unnamed parameters keep their default."""
-        _identifier(name, "variant")
+        identifier(name, "variant")
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
             raise ModelError(f"variant {name!r}: unknown parameter {', '.join(unknown)}")
@@ -262,7 +168,7 @@ class Model:
         ModelError
             For a duplicate name, an unknown parent, a wrong unit or size.
         """
-        _identifier(name, "body")
+        identifier(name, "body")
         if name in self.bodies or name == WORLD:
             raise ModelError(f"body {name!r}: this name is taken")
         with self.builder.context(f"body {name!r}"):
@@ -272,7 +178,7 @@ class Model:
                 *((c, known[0], "coordinate") for c in realised.coordinates),
                 *((v, known[1], "velocity") for v in realised.velocities),
             ):
-                _identifier(c.name, f"{kind} of body {name!r}")
+                identifier(c.name, f"{kind} of body {name!r}")
                 if c.name in taken:
                     raise ModelError(f"body {name!r}: {kind} name {c.name!r} is taken")
                 taken.add(c.name)
@@ -349,7 +255,7 @@ class Model:
         description: str = "",
     ) -> Node:
         """Name a frame of a body: position [m] and roll-pitch-yaw [rad] in body axes."""
-        _identifier(name, "node")
+        identifier(name, "node")
         if name in self.nodes:
             raise ModelError(f"node {name!r}: this name is taken (every body is a node too)")
         node = Node(
@@ -382,9 +288,7 @@ class Model:
         self.dampers.append(
             Damper(
                 velocity,
-                self._quantity(
-                    coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"
-                ),
+                self._quantity(coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"),
             )
         )
 
@@ -402,12 +306,12 @@ class Model:
             )
 
     def force_input(
-        self, name: str, node: str, direction: Triple, *, world_axes: bool = False
+        self, name: str, node: str, direction: Sequence[float], *, world_axes: bool = False
     ) -> None:
         """A force input [N] at a node along a fixed direction of node (or world) axes."""
         if node not in self.nodes:
             raise ModelError(f"force input {name!r}: no node {node!r}")
-        values = [float(v) for v in direction]  # type: ignore[arg-type]
+        values = [float(v) for v in direction]
         length = math.sqrt(sum(v * v for v in values))
         if len(values) != 3 or not length:
             raise ModelError(f"force input {name!r}: direction must be three numbers, not all 0")
@@ -415,7 +319,7 @@ class Model:
         self._input(Input(name, "N", node=node, direction=vector, world_axes=world_axes))
 
     def _input(self, new: Input) -> None:
-        _identifier(new.name, "input")
+        identifier(new.name, "input")
         if new.name in self.inputs:
             raise ModelError(f"input {new.name!r} is declared twice")
         self.inputs[new.name] = new
@@ -446,73 +350,6 @@ class Model:
         """Quasi-velocities p, in order."""
         known = {v.name: v for b in self.bodies.values() for v in b.joint.velocities}
         return [known[name] for name in self._velocity_order]
-
-    # -- checks -----------------------------------------------------------------
-    def check(self) -> None:
-        """Refuse what cannot be derived and warn of what no robot can have.
-
-        Raises
-        ------
-        ModelError
-            No body, no degree of freedom, negative mass or volume in some variant.
-        """
-        if not self._velocity_order:
-            raise ModelError(f"model {self.name!r} has no moving joint")
-        for variant in (None, *self.variants):
-            values = self.values(variant)
-            tag = f" (variant {variant!r})" if variant else ""
-            for body in self.bodies.values():
-                for lump in body.lumps:
-                    label = f"body {body.name!r}" + (f", lump {lump.name!r}" if lump.name else "")
-                    (mass,) = self._numbers([lump.mass], values)
-                    if mass < 0:
-                        raise ModelError(f"{label}: mass must not be negative, got {mass:g} kg{tag}")
-                if body.buoyancy is not None:
-                    (volume,) = self._numbers([body.buoyancy.volume], values)
-                    if volume < 0:
-                        raise ModelError(
-                            f"body {body.name!r}: volume must not be negative, "
-                            f"got {volume:g} m^3{tag}"
-                        )
-            impossible = [b for b in self.bodies.values() if not self._inertia_exists(b, values)]
-            if impossible:
-                warnings.warn(
-                    f"model {self.name!r}{tag}: no mass distribution has the inertia of "
-                    f"{', '.join(b.name for b in impossible)} (each principal moment about the "
-                    "centre of mass must not exceed the sum of the two others)",
-                    ModelWarning,
-                    stacklevel=3,
-                )
-
-    def _inertia_exists(self, body: Body, values: Mapping[str, float]) -> bool:
-        """Whether the second moment of the body about its centre of mass is semidefinite."""
-        total, first = 0.0, [0.0] * 3
-        second = [[0.0] * 3 for _ in range(3)]
-        for lump in body.lumps:
-            mass, *com = self._numbers([lump.mass, *lump.com.list()], values)
-            i = lump.inertia
-            xx, yy, zz, xy, xz, yz = self._numbers([i.xx, i.yy, i.zz, i.xy, i.xz, i.yz], values)
-            half = (xx + yy + zz) / 2
-            own = [[half - xx, -xy, -xz], [-xy, half - yy, -yz], [-xz, -yz, half - zz]]
-            total += mass
-            first = [f + mass * c for f, c in zip(first, com, strict=True)]
-            second = [
-                [second[r][k] + own[r][k] + mass * com[r] * com[k] for k in range(3)]
-                for r in range(3)
-            ]
-        if total > 0:
-            second = [
-                [second[r][k] - first[r] * first[k] / total for k in range(3)] for r in range(3)
-            ]
-        return _is_semidefinite(second)
-
-    def _numbers(self, scalars: Sequence[Scalar], values: Mapping[str, float]) -> list[float]:
-        return evaluate_refs(
-            self.builder.nodes,
-            [s.ref for s in scalars],
-            lambda group, name: values[name],
-            FLOAT_OPERATIONS,
-        )
 
     # -- reading arguments --------------------------------------------------------
     def _quantity(self, value: Quantity, name: str, unit: str, label: str) -> Scalar:
@@ -555,8 +392,6 @@ class Model:
             if quarter is not None:
                 sine, cosine = ((0, 1), (1, 0), (0, -1), (-1, 0))[quarter]
                 if quarter:
-                    from .spatial import AxisRotation
-
                     factors.append(
                         AxisRotation(
                             axis, self.builder.constant(sine), self.builder.constant(cosine)
@@ -610,31 +445,6 @@ class Model:
         raise ModelError(
             f"{what}: no coordinate {coordinate!r}; have {', '.join(self._coordinate_order)}"
         )
-
-
-def _identifier(name: str, what: str) -> str:
-    if not isinstance(name, str) or not NAME.match(name) or name in C_KEYWORDS:
-        raise ModelError(
-            f"{what} name {name!r} must be letters, digits and underscores, begin with a letter "
-            "and not be a C keyword: it becomes a name in the generated code"
-        )
-    return name
-
-
-def _is_semidefinite(p: list[list[float]]) -> bool:
-    """Whether a symmetric 3×3 matrix has no negative principal minor (to rounding)."""
-    scale = max(abs(v) for row in p for v in row)
-    if scale == 0:
-        return True
-    p = [[v / scale for v in row] for row in p]
-    minors = [p[0][0], p[1][1], p[2][2]]
-    minors += [p[a][a] * p[b][b] - p[a][b] ** 2 for a, b in ((0, 1), (0, 2), (1, 2))]
-    minors.append(
-        p[0][0] * (p[1][1] * p[2][2] - p[1][2] ** 2)
-        - p[0][1] * (p[0][1] * p[2][2] - p[1][2] * p[0][2])
-        + p[0][2] * (p[0][1] * p[1][2] - p[1][1] * p[0][2])
-    )
-    return min(minors) > -1e-9
 
 
 def _quarter_turns(value: Quantity) -> int | None:

@@ -59,6 +59,7 @@ class Vec3:
 
     @property
     def is_zero(self) -> bool:
+        """Whether all entries are structural zeros."""
         return self.x.is_zero and self.y.is_zero and self.z.is_zero
 
 
@@ -157,6 +158,7 @@ class Sym3:
 
     @property
     def is_zero(self) -> bool:
+        """Whether all entries are structural zeros."""
         return all(e.is_zero for e in (self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
 
@@ -198,12 +200,15 @@ class Rotation:
     """R maps child axes to parent axes: r_parent = R r_child."""
 
     def __init__(self, matrix: Mat3) -> None:
-        self._matrix = matrix
+        self._given = matrix
 
-    @property
+    @cached_property
     def matrix(self) -> Mat3:
         """The rotation matrix R."""
-        return self._matrix
+        return self._compute_matrix()
+
+    def _compute_matrix(self) -> Mat3:
+        return self._given
 
     def apply(self, v: Vec3) -> Vec3:
         """R v: from child axes to parent axes."""
@@ -256,8 +261,7 @@ class AxisRotation(Rotation):
     def __init__(self, axis: int, sine: Scalar, cosine: Scalar) -> None:
         self.axis, self.sine, self.cosine = axis, sine, cosine
 
-    @cached_property
-    def matrix(self) -> Mat3:  # type: ignore[override]
+    def _compute_matrix(self) -> Mat3:
         i, j, k = self._cycle
         one, zero = self.sine.builder.constant(1), self.sine.builder.constant(0)
         rows = [[zero] * 3 for _ in range(3)]
@@ -310,8 +314,7 @@ class RotationSequence(Rotation):
     def __init__(self, factors: Sequence[Rotation]) -> None:
         self.factors = list(factors)
 
-    @cached_property
-    def matrix(self) -> Mat3:  # type: ignore[override]
+    def _compute_matrix(self) -> Mat3:
         result = self.factors[0].matrix
         for factor in self.factors[1:]:
             result = result @ factor.matrix

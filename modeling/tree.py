@@ -118,7 +118,12 @@ class KinematicTree:
         self._load_body(self.links[parent], body)
 
     def _add_link(
-        self, parent: int, body: str, rotation: Rotation, translation: Vec3, columns: list[LinkColumn]
+        self,
+        parent: int,
+        body: str,
+        rotation: Rotation,
+        translation: Vec3,
+        columns: list[LinkColumn],
     ) -> int:
         b = self.builder
         index = len(self.links)
@@ -194,9 +199,7 @@ class KinematicTree:
                 v = zero_vector(self.builder)
             else:
                 omega = self.angular_velocities[link.parent]
-                v = link.rotation.unapply(
-                    result[link.parent] + omega.cross(link.translation)
-                )
+                v = link.rotation.unapply(result[link.parent] + omega.cross(link.translation))
             result.append(v + self.relative_velocity(link))
         return result
 

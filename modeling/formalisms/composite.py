@@ -75,9 +75,7 @@ def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[lis
         for wave in waves:
             for other in link.columns:
                 mass[other.index][wave.column.index] = _pair(other, wave.n_moment, wave.n_force)
-                coriolis[other.index][wave.column.index] = _pair(
-                    other, wave.f_moment, wave.f_force
-                )
+                coriolis[other.index][wave.column.index] = _pair(other, wave.f_moment, wave.f_force)
         below = link
         while below.parent >= 0:
             above = tree.links[below.parent]
@@ -117,9 +115,7 @@ def composite_inertias(tree: KinematicTree) -> list[Composite]:
 def _rigid(tree: KinematicTree, link: Link) -> Composite:
     b = tree.builder
     if not link.has_mass:
-        return Composite(
-            link.mass, link.moment, link.inertia, zero_vector(b), zero_matrix(b)
-        )
+        return Composite(link.mass, link.moment, link.inertia, zero_vector(b), zero_matrix(b))
     omega, i = tree.angular_velocities[link.index], link.inertia
     half = (i.xx + i.yy + i.zz) * 0.5
     second = Sym3(half - i.xx, half - i.yy, half - i.zz, -i.xy, -i.xz, -i.yz)
@@ -178,9 +174,7 @@ def _moved(link: Link, shift_rate: Vec3, c: Composite) -> Composite:
     turn, d = link.rotation.apply, link.translation
     h, h_rate = turn(c.moment), turn(c.moment_rate)
     moment = h + d * c.mass
-    inertia = (
-        link.rotation.congruence(c.inertia) + symmetric_outer(h, d) + point_inertia(d, c.mass)
-    )
+    inertia = link.rotation.congruence(c.inertia) + symmetric_outer(h, d) + point_inertia(d, c.mass)
     # −Σ m (r+d)~(r̊+d̊)~ = D + [h_p·d̊ + h̊·d] 1 − d̊ h_pᵀ − h̊ dᵀ, with h_p = h + m d.
     p = [[shift_rate[i] * moment[j] + h_rate[i] * d[j] for j in range(3)] for i in range(3)]
     diagonal = [p[1][1] + p[2][2], p[0][0] + p[2][2], p[0][0] + p[1][1]]

@@ -54,9 +54,7 @@ def input_groups(model: Model) -> list[InputGroup]:
     groups = [
         InputGroup(
             "parameters",
-            tuple(
-                ProgramSymbol(p.name, p.unit, p.description) for p in model.parameters.values()
-            ),
+            tuple(ProgramSymbol(p.name, p.unit, p.description) for p in model.parameters.values()),
             "parameters of the robot",
             is_struct=True,
         ),
@@ -250,7 +248,7 @@ class _Parts:
             linear = v * link.mass + omega.cross(link.moment)
             momenta.append((moment, linear))
             kinetic = kinetic + half * (omega.dot(moment) + v.dot(linear))
-        mass, first, weight, weight_moment = tree.world_moments()
+        mass, first, _, weight_moment = tree.world_moments()
         with b.context("potential energy"):
             potential = -self.model.gravity.dot(weight_moment)
             for spring in self.model.springs:
@@ -300,9 +298,7 @@ class _Parts:
         ]
         return functions
 
-    def _total_momentum(
-        self, momenta: list[tuple[Vec3, Vec3]], mass: Scalar
-    ) -> tuple[Vec3, Vec3]:
+    def _total_momentum(self, momenta: list[tuple[Vec3, Vec3]], mass: Scalar) -> tuple[Vec3, Vec3]:
         """Sum of body momenta about the centre of mass, in world axes.
 
         A single root is summed up in its own axes and only turned into the
@@ -364,7 +360,10 @@ class _Parts:
                     (_K, Q, P),
                     (
                         output(
-                            f"{name}_velocity", (6,), [*omega.list(), *v.list()], "(omega, v), node axes"
+                            f"{name}_velocity",
+                            (6,),
+                            [*omega.list(), *v.list()],
+                            "(omega, v), node axes",
                         ),
                     ),
                     f"Twist (omega, v) of node {name} in node axes.",
@@ -372,7 +371,11 @@ class _Parts:
                 Function(
                     f"{name}_jacobian",
                     (_K, Q),
-                    (output(f"{name}_jacobian", (6, n), _flat(rows), "(omega, v) = J p, node axes"),),
+                    (
+                        output(
+                            f"{name}_jacobian", (6, n), _flat(rows), "(omega, v) = J p, node axes"
+                        ),
+                    ),
                     f"Jacobian of node {name}: (omega, v) = J p in node axes.",
                 ),
             ]

@@ -45,9 +45,7 @@ def inverse_dynamics(
     """
     b = tree.builder
     by_acceleration = with_weight and not tree.has_buoyancy
-    world = Motion(
-        zero_vector(b), -tree.model.gravity if by_acceleration else zero_vector(b)
-    )
+    world = Motion(zero_vector(b), -tree.model.gravity if by_acceleration else zero_vector(b))
     omegas = tree.angular_velocities
     motions: list[Motion] = []
     wrenches: list[tuple[Vec3, Vec3]] = []
@@ -108,9 +106,7 @@ def _turn_matrix(alpha: Vec3, omega: Vec3) -> Mat3:
     )
 
 
-def _moved_motion(
-    tree: KinematicTree, link: Link, above: Motion, turn: Mat3 | None
-) -> Motion:
+def _moved_motion(tree: KinematicTree, link: Link, above: Motion, turn: Mat3 | None) -> Motion:
     """Acceleration of a link but for its own ṗ."""
     rotation = link.rotation
     linear = above.linear
@@ -311,9 +307,7 @@ def _eliminate(
     scaled = [u * reciprocal for u in u_row]
     zero = b.constant(0)
     old = body.inertia
-    upper = {
-        (r, c): old[r][c] - scaled[r] * u_row[c] for r in range(6) for c in range(r, 6)
-    }
+    upper = {(r, c): old[r][c] - scaled[r] * u_row[c] for r in range(6) for c in range(r, 6)}
     body.bias = [p + s * residual for p, s in zip(body.bias, scaled, strict=True)]
     unit = column.unit
     if unit is not None:

@@ -13,13 +13,13 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import Union
+from typing import Any, TypeAlias
 
 from .dimensions import DIMENSIONLESS, Dimension, DimensionError, parse_unit
 from .operations import ARITY, EVEN, ODD, TRANSCENDENTAL, fold_constant
 from .scalar import Number, Scalar
 
-Node = tuple[Union[str, int, float, Fraction], ...]
+Node: TypeAlias = tuple[Any, ...]  # (operation, *arguments), see the module text
 
 ZERO = 1  # reference of the constant 0, always statement 0
 ONE = 2  # reference of the constant 1, always statement 1
@@ -116,6 +116,7 @@ class Builder:
 
     # -- questions --------------------------------------------------------
     def is_zero(self, ref: int) -> bool:
+        """Whether a reference is the constant zero."""
         return ref == ZERO
 
     def constant_value(self, ref: int) -> Number | None:
@@ -123,8 +124,7 @@ class Builder:
         node = self.nodes[abs(ref) - 1]
         if node[0] != "const":
             return None
-        value = node[1]
-        assert not isinstance(value, str)
+        value: Number = node[1]
         return value if ref > 0 else -value
 
     def dimension(self, value: Scalar) -> Dimension | None:
@@ -142,7 +142,7 @@ class Builder:
             return f"{sign}{node[2]}"
         if depth == 0:
             return f"{sign}{self.names.get(index, f'z{index}')}"
-        arguments = [self.describe(int(a), depth - 1) for a in node[1:]]  # type: ignore[arg-type]
+        arguments = [self.describe(int(a), depth - 1) for a in node[1:]]
         infix = {"add": "+", "sub": "-", "mul": "*", "div": "/"}.get(str(node[0]))
         if infix:
             return f"{sign}({arguments[0]} {infix} {arguments[1]})"
@@ -159,9 +159,11 @@ class Builder:
 
     # -- arithmetic on references ------------------------------------------
     def negate(self, ref: int) -> int:
+        """Reference of −a."""
         return ref if ref == ZERO else -ref  # the zero has one reference only
 
     def add(self, a: int, b: int) -> int:
+        """Reference of a + b."""
         if a == ZERO:
             return b
         if b == ZERO:
@@ -171,8 +173,9 @@ class Builder:
         if abs(a) > abs(b):
             a, b = b, a
         dimension = self._same_dimension(a, b)
-        if self.nodes[abs(a) - 1][0] == "const" and self.nodes[abs(b) - 1][0] == "const":
-            return self.constant_ref(self.constant_value(a) + self.constant_value(b))  # type: ignore[operator]
+        first, second = self.constant_value(a), self.constant_value(b)
+        if first is not None and second is not None:
+            return self.constant_ref(first + second)
         if a == b:
             return self.mul(a, self.constant_ref(2))
         sign = 1 if a > 0 else -1
@@ -182,6 +185,7 @@ class Builder:
         return sign * (found + 1 if found is not None else self._store(key, dimension))
 
     def mul(self, a: int, b: int) -> int:
+        """Reference of a · b."""
         sign = 1 if (a > 0) == (b > 0) else -1
         a, b = abs(a), abs(b)
         if a == ZERO or b == ZERO:
@@ -197,10 +201,10 @@ class Builder:
             a, b, node_a, node_b = b, a, node_b, node_a
         if node_a[0] == "const":
             if node_b[0] == "const":
-                return sign * self.constant_ref(node_a[1] * node_b[1])  # type: ignore[operator]
+                return sign * self.constant_ref(node_a[1] * node_b[1])
             if node_b[0] == "mul" and self.nodes[int(node_b[1]) - 1][0] == "const":
                 inner = self.nodes[int(node_b[1]) - 1][1]
-                product = self.constant_ref(node_a[1] * inner)  # type: ignore[operator]
+                product = self.constant_ref(node_a[1] * inner)
                 return sign * self.mul(product, int(node_b[2]))
         key: Node = ("mul", a, b)
         found = self._index.get(key)
@@ -211,6 +215,7 @@ class Builder:
         return sign * self._store(key, dimension_a * dimension_b)
 
     def div(self, a: int, b: int) -> int:
+        """Reference of a / b; refuses the structural zero as a divisor."""
         if b == ZERO:
             raise ProgramError(f"division by the structural zero{self._where()}")
         if a == ZERO:
@@ -235,8 +240,9 @@ class Builder:
         return sign * self._store(key, dimension_a / dimension_b)
 
     def power(self, base: int, exponent: int) -> int:
+        """Reference of base ** exponent; small integer powers become products."""
         value = self.constant_value(exponent)
-        if value is not None and value == int(value) and abs(value) <= 64:
+        if value is not None and int(value) == value and abs(int(value)) <= 64:
             n = int(value)
             result, square, k = ONE, base, abs(n)
             while k:
@@ -256,9 +262,9 @@ class Builder:
         """Append a function statement such as ``sin``, ``sqrt``, ``atan2`` or ``select``."""
         if ARITY.get(operation) != len(arguments):
             raise ProgramError(f"unknown operation {operation}/{len(arguments)}")
-        values = [self.constant_value(a) for a in arguments]
-        if all(v is not None for v in values):
-            folded = fold_constant(operation, values)  # type: ignore[arg-type]
+        values = [v for v in map(self.constant_value, arguments) if v is not None]
+        if len(values) == len(arguments):
+            folded = fold_constant(operation, values)
             if folded is not None:
                 return self.constant_ref(folded)
         sign = 1
@@ -321,9 +327,11 @@ def _plain_number(value: object) -> Number | None:
     numerator, denominator = getattr(value, "p", None), getattr(value, "q", None)
     if isinstance(numerator, int) and isinstance(denominator, int):
         return Fraction(numerator, denominator)  # sympy.Integer and sympy.Rational
-    if isinstance(value, bool) or not (hasattr(value, "__float__") and not hasattr(value, "__len__")):
+    if isinstance(value, bool) or not (
+        hasattr(value, "__float__") and not hasattr(value, "__len__")
+    ):
         return None
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except (TypeError, ValueError):
         return None

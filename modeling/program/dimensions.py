@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 
 
 class UnitError(ValueError):
@@ -30,9 +30,7 @@ class Dimension:
     time: Fraction = Fraction(0)
 
     def __mul__(self, other: Dimension) -> Dimension:
-        return Dimension(
-            self.length + other.length, self.mass + other.mass, self.time + other.time
-        )
+        return Dimension(self.length + other.length, self.mass + other.mass, self.time + other.time)
 
     def __truediv__(self, other: Dimension) -> Dimension:
         return self * other ** Fraction(-1)
@@ -74,7 +72,7 @@ SI_UNITS: dict[str, Dimension] = {
 _FACTOR = re.compile(r"^([A-Za-z]+|1)(?:\^(-?\d+(?:/\d+)?))?$")
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_unit(unit: str) -> Dimension:
     """Return the dimension of an SI unit string.
 

@@ -45,7 +45,7 @@ def needed_nodes(nodes: Sequence[Node], refs: Iterable[int]) -> list[int]:
         needed.add(index)
         node = nodes[index]
         if node[0] not in ("const", "sym"):
-            stack.extend(abs(a) - 1 for a in node[1:])  # type: ignore[arg-type]
+            stack.extend(abs(a) - 1 for a in node[1:])
     return sorted(needed)
 
 
@@ -77,7 +77,7 @@ def evaluate_refs(
         elif operation == "const":
             values[index] = table["const"](node[1])
         else:
-            arguments = [values[a - 1] if a > 0 else -values[-a - 1] for a in node[1:]]  # type: ignore[operator]
+            arguments = [values[a - 1] if a > 0 else -values[-a - 1] for a in node[1:]]
             values[index] = table[str(operation)](*arguments)
     return [values[r - 1] if r > 0 else -values[-r - 1] for r in refs]
 

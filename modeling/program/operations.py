@@ -41,12 +41,18 @@ FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
     "select": lambda c, a, b: a if c > 0 else b,
 }
 
-_EXACT = {("sin", 0): 0, ("cos", 0): 1, ("tan", 0): 0, ("exp", 0): 1, ("log", 1): 0}
+_EXACT: dict[tuple[str, Number], int] = {
+    ("sin", 0): 0,
+    ("cos", 0): 1,
+    ("tan", 0): 0,
+    ("exp", 0): 1,
+    ("log", 1): 0,
+}
 
 
 def fold_constant(operation: str, values: Sequence[Number]) -> Number | None:
     """Value of an operation on constants, or None where it is not finite."""
-    exact = _EXACT.get((operation, values[0])) if len(values) == 1 else None  # type: ignore[call-overload]
+    exact = _EXACT.get((operation, values[0])) if len(values) == 1 else None
     if exact is not None:
         return exact
     if operation in ("abs", "sign", "min", "max", "select"):

@@ -52,6 +52,7 @@ class Output:
 
     @property
     def size(self) -> int:
+        """Number of entries."""
         return len(self.refs)
 
 
@@ -131,7 +132,7 @@ class Program:
             return position[ref - 1] + 1 if ref > 0 else -(position[-ref - 1] + 1)
 
         nodes = tuple(
-            node if node[0] in ("const", "sym") else (node[0], *(moved(a) for a in node[1:]))  # type: ignore[arg-type]
+            node if node[0] in ("const", "sym") else (node[0], *(moved(a) for a in node[1:]))
             for node in (builder.nodes[old] for old in live)
         )
         frozen = {
@@ -189,7 +190,7 @@ class Program:
             if node[0] in ("const", "sym"):
                 sizes.append(0)
             else:
-                sizes.append(1 + sum(sizes[abs(a) - 1] for a in node[1:]))  # type: ignore[arg-type]
+                sizes.append(1 + sum(sizes[abs(a) - 1] for a in node[1:]))
         return tuple(sizes)
 
     # -- serialisation ----------------------------------------------------

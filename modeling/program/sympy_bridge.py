@@ -39,7 +39,22 @@ _SYMPY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
         name: getattr(sympy, name)
         for name in (
-            "sin cos tan asin acos atan sinh cosh tanh exp log sqrt atan2 sign".split()
+            [
+                "sin",
+                "cos",
+                "tan",
+                "asin",
+                "acos",
+                "atan",
+                "sinh",
+                "cosh",
+                "tanh",
+                "exp",
+                "log",
+                "sqrt",
+                "atan2",
+                "sign",
+            ]
         )
     },
     "abs": sympy.Abs,
@@ -95,9 +110,7 @@ def as_sympy(
     return [sympy.sympify(v) for v in values]
 
 
-def from_sympy(
-    builder: Builder, expression: Any, symbols: Mapping[sympy.Symbol, Scalar]
-) -> Scalar:
+def from_sympy(builder: Builder, expression: Any, symbols: Mapping[sympy.Symbol, Scalar]) -> Scalar:
     """Write a SymPy expression into a program.
 
     Parameters
@@ -126,8 +139,8 @@ def from_sympy(
             raise ProgramError(f"symbol {e} of the expression has no input of that name")
         if isinstance(e, (sympy.Integer, sympy.Rational)):
             return builder.constant(Fraction(int(e.p), int(e.q)))
-        if e.is_number and not e.args or isinstance(e, sympy.Float):
-            return builder.constant(float(e))  # type: ignore[arg-type]
+        if (e.is_number and not e.args) or isinstance(e, sympy.Float):
+            return builder.constant(float(e))
         if isinstance(e, sympy.Piecewise):
             return piecewise(e)
         if isinstance(e, (sympy.Add, sympy.Mul)):
@@ -140,7 +153,7 @@ def from_sympy(
             return write(e.args[0]) ** write(e.args[1])
         for name, function in _SYMPY_FUNCTIONS.items():
             if isinstance(function, type) and isinstance(e, function):
-                arguments = [write(a) for a in e.args]
+                arguments = [write(a) for a in getattr(e, "args", ())]
                 result = arguments[0]
                 if name in ("min", "max"):
                     for a in arguments[1:]:

@@ -9,14 +9,12 @@ from .builder import Builder, ProgramError
 from .evaluate import evaluate_refs, operations
 from .operations import ARITHMETIC, ARITY
 from .program import Function, Guard, InputGroup, Output, Program
-from .scalar import Scalar, ScalarLike
+from .scalar import Number, Scalar
 
 Symbol = tuple[str, str]  # (group, name)
 
 
-def replay(
-    program: Program, builder: Builder, refs: Sequence[int], symbol: Any
-) -> list[Scalar]:
+def replay(program: Program, builder: Builder, refs: Sequence[int], symbol: Any) -> list[Scalar]:
     """Write the statements behind ``refs`` again into another builder.
 
     ``symbol(group, name)`` gives the scalar to use for each input.
@@ -24,7 +22,7 @@ def replay(
     return evaluate_refs(program.nodes, refs, symbol, _builder_operations(builder))
 
 
-def substitute(program: Program, values: Mapping[Symbol, ScalarLike]) -> Program:
+def substitute(program: Program, values: Mapping[Symbol, Number]) -> Program:
     """Replace inputs by numbers (``freeze``): folding and dead-code removal follow.
 
     Parameters
@@ -48,7 +46,7 @@ def substitute(program: Program, values: Mapping[Symbol, ScalarLike]) -> Program
 
     def symbol(group: str, name: str) -> Scalar:
         if (group, name) in values:
-            return builder.constant(values[group, name])  # type: ignore[arg-type]
+            return builder.constant(values[group, name])
         return builder.symbol(group, name, units[group, name])
 
     functions = []
@@ -129,7 +127,7 @@ def _propagate(
         node = builder.nodes[index]
         if index in tangents or node[0] in ("const", "sym"):
             continue
-        arguments = [Scalar(builder, int(a)) for a in node[1:]]  # type: ignore[arg-type]
+        arguments = [Scalar(builder, int(a)) for a in node[1:]]
         inner = [_signed(tangents, a) for a in arguments]
         if not any(inner):
             continue

@@ -1,0 +1,32 @@
+"""Names that may appear in a model: each becomes an identifier of the generated code."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import ModelError
+
+NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_]*$")
+C_KEYWORDS = frozenset(
+    """
+    auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while
+    """.split()  # noqa: SIM905  (a list of words is easier to read as words)
+)
+
+
+def identifier(name: str, what: str) -> str:
+    """Return ``name`` if it can be an identifier.
+
+    Raises
+    ------
+    ModelError
+        Otherwise; ``what`` says in the message what was to be named.
+    """
+    if not isinstance(name, str) or not NAME.match(name) or name in C_KEYWORDS:
+        raise ModelError(
+            f"{what} name {name!r} must be letters, digits and underscores, begin with a letter "
+            "and not be a C keyword: it becomes a name in the generated code"
+        )
+    return name
