@@ -1,0 +1,1 @@
+"""From equations to code: back ends, templates, compiler, cache and build planning."""

@@ -1,0 +1,1 @@
+"""One back end a file: equations in, text or callable out; none knows mechanics."""
