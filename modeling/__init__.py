@@ -25,26 +25,17 @@ if TYPE_CHECKING:
     from .joints import Universal as Universal
     from .model import Model as Model
 
+JOINTS = (
+    *("Compound", "Cylindrical", "Fixed", "Floating", "Planar"),
+    *("Prismatic", "Revolute", "Spherical", "Universal"),
+)
 _HOME = {
     "EquationsOfMotion": "equations",
     "ModelError": "errors",
     "ModelWarning": "errors",
     "poincare": "formalisms.poincare",
     "Model": "model",
-    **{
-        name: "joints"
-        for name in [
-            "Compound",
-            "Cylindrical",
-            "Fixed",
-            "Floating",
-            "Planar",
-            "Prismatic",
-            "Revolute",
-            "Spherical",
-            "Universal",
-        ]
-    },
+    **dict.fromkeys(JOINTS, "joints"),
 }
 
 __all__ = sorted(_HOME)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .joints import Coordinate
-from .model import Input, Model, Parameter
+from .model import Model
+from .parts import Input, Parameter
 from .program import Output, Program
 from .program.sympy_bridge import DEFAULT_LIMIT, as_sympy, input_symbols
 

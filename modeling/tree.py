@@ -16,7 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .model import Body, Model, Node
+from .model import Model
+from .parts import Body, Node
 from .program import Builder, Scalar
 from .spatial import (
     NoRotation,

@@ -21,7 +21,8 @@ shoulder.
 from __future__ import annotations
 
 from ..joints import Compound, Floating, Revolute
-from ..model import Body, Model
+from ..model import Model
+from ..parts import Body
 from ..program import Scalar
 
 TABLE = "Table 1"

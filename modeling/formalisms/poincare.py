@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..checks import check_model
 from ..equations import EquationsOfMotion
 from ..model import Model
 from ..program import Builder, Function, InputGroup, Output, Program, ProgramSymbol, Scalar
@@ -32,11 +33,11 @@ def poincare(model: Model) -> EquationsOfMotion:
     Raises
     ------
     ModelError
-        If the model cannot be derived (see :meth:`Model.check`).
+        If the model cannot be derived (see :func:`~bestiary.modeling.checks.check_model`).
     DimensionError
         If quantities of unlike dimension meet; the message names the term.
     """
-    model.check()
+    check_model(model)
     tree = KinematicTree(model)
     parts = _Parts(model, tree)
     groups = input_groups(model)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..errors import ModelError
 from ..program import Scalar
 from ..spatial import Mat3, Sym3, Vec3, zero_vector
 from ..tree import KinematicTree, Link
@@ -300,6 +301,8 @@ def _eliminate(
 
     diagonal = along(u_row)
     name = tree.velocities[column.index].name
+    if diagonal.is_zero:
+        raise ModelError(f"velocity {name!r} moves no inertia: the mass matrix is singular")
     reciprocal = 1 / diagonal
     b.guard(reciprocal, diagonal, f"mass matrix is not positive definite at velocity {name!r}")
     residual = forces[column.index] - along(body.bias)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from .builder import Builder
 
-Number = Union[int, float, Fraction]
-ScalarLike = Union["Scalar", Number]
+Number: TypeAlias = int | float | Fraction
+ScalarLike: TypeAlias = "Scalar | int | float | Fraction"
 
 
 class Scalar:

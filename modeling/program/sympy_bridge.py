@@ -35,28 +35,12 @@ def _constant(value: int | float | Fraction) -> sympy.Expr:
     return sympy.Integer(value) if isinstance(value, int) else sympy.Float(value, 17)
 
 
+_SAME_NAME = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
+    *("exp", "log", "sqrt", "atan2", "sign"),
+)
 _SYMPY_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{
-        name: getattr(sympy, name)
-        for name in (
-            [
-                "sin",
-                "cos",
-                "tan",
-                "asin",
-                "acos",
-                "atan",
-                "sinh",
-                "cosh",
-                "tanh",
-                "exp",
-                "log",
-                "sqrt",
-                "atan2",
-                "sign",
-            ]
-        )
-    },
+    **{name: getattr(sympy, name) for name in _SAME_NAME},
     "abs": sympy.Abs,
     "min": sympy.Min,
     "max": sympy.Max,
