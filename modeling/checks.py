@@ -35,7 +35,7 @@ def check_model(model: Model) -> None:
         impossible = [
             b.name for b in model.bodies.values() if not _inertia_exists(model, b, values)
         ]
-        if impossible:
+        if impossible and variant not in model.impossible_variants:
             warnings.warn(
                 f"model {model.name!r}{tag}: no mass distribution has the inertia of "
                 f"{', '.join(impossible)} (each principal moment about the centre of mass must "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .joints import Coordinate
-from .model import Model
+from .model import WORLD, Model
 from .parts import Input, Parameter
 from .program import Output, Program
 from .program.sympy_bridge import DEFAULT_LIMIT, as_sympy, input_symbols
@@ -78,11 +78,12 @@ class MatrixView:
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """A node of the robot: its name, the body that carries it, a sentence."""
+    """A node of the robot: its name, the body that carries it and that body's parent."""
 
     name: str
     body: str
     description: str
+    parent: str  # "world" for a root
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,15 @@ class EquationsOfMotion:
             parameters=tuple(model.parameters.values()),
             variants={k: dict(v) for k, v in model.variants.items()},
             variant_notes=dict(model.variant_notes),
-            nodes=tuple(NodeInfo(n.name, n.body.name, n.description) for n in model.nodes.values()),
+            nodes=tuple(
+                NodeInfo(
+                    n.name,
+                    n.body.name,
+                    n.description,
+                    n.body.parent.name if n.body.parent is not None else WORLD,
+                )
+                for n in model.nodes.values()
+            ),
             title=model.title,
             source=model.source,
             up=model.up,

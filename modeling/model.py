@@ -70,6 +70,7 @@ class Model:
         self.inputs: dict[str, Input] = {}
         self.variants: dict[str, dict[str, float]] = {}
         self.variant_notes: dict[str, str] = {}
+        self.impossible_variants: set[str] = set()
         self._coordinate_order: list[str] = []
         self._velocity_order: list[str] = []
         axis = up.lstrip("-")
@@ -110,8 +111,19 @@ class Model:
         self.parameters[name] = Parameter(name, unit, value, source, description)
         return self.builder.symbol("parameters", name, unit)
 
-    def variant(self, name: str, values: Mapping[str, float] = {}, note: str = "") -> None:
-        """Declare a named set of parameter values; unnamed parameters keep their default."""
+    def variant(
+        self,
+        name: str,
+        values: Mapping[str, float] = {},
+        note: str = "",
+        *,
+        impossible_inertia: bool = False,
+    ) -> None:
+        """Declare a named set of parameter values; unnamed parameters keep their default.
+
+        ``impossible_inertia`` states that the set knowingly has inertias that no mass
+        distribution can have (as a published table may), so that no warning is due.
+        """
         identifier(name, "variant")
         unknown = sorted(set(values) - set(self.parameters))
         if unknown:
@@ -120,6 +132,8 @@ class Model:
             raise ModelError(f"variant {name!r} is declared twice")
         self.variants[name] = {k: float(v) for k, v in values.items()}
         self.variant_notes[name] = note
+        if impossible_inertia:
+            self.impossible_variants.add(name)
 
     def values(self, variant: str | None = None) -> dict[str, float]:
         """Parameter values of a variant (defaults without one)."""

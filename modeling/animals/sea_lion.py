@@ -88,6 +88,7 @@ def sea_lion(base: str = "euler_zyx") -> Model:
         "paper",
         _paper_values(),
         note="Table 1 about inboard joints, roll carriages: reproduces eqs (16)-(19)",
+        impossible_inertia=True,
     )
     return model
 
