@@ -47,6 +47,8 @@ FORE_COM_X = -0.2
 HEAD_X, HEAD_COM_X = 0.227, 0.1416
 PELVIS_X, PELVIS_COM_X = -0.405, -0.162
 HIND_X, HIND_Y, HIND_COM_X = -0.192, 0.03, -0.0925
+NOSE_X = 0.28  # twice the distance of the head's centre of mass
+FORE_TIP_X, HIND_TIP_X = -0.34, -0.185  # half a span beyond, a whole span from, see docs
 BUOYANCY_LIFT = 0.003  # centre of buoyancy above the centre of mass of the main body
 
 # What the printed matrix needs beyond Table 1 [kg m^2].
@@ -241,6 +243,12 @@ def _fore_flipper(model: Model, main: Body, side: str, sign: int, number: int) -
         inertia=_shared_inertia(model, "fore", plate),
     )
     _neutral(model, flipper, "fore", FORE_MASS, com)
+    tip = _shared(
+        model, "fore_tip_x", FORE_TIP_X, "m", INFERRED, "fore flipper tip, from its yaw axis"
+    )
+    model.node(
+        f"{side}_fore_tip", flipper, (tip, 0, 0), description=f"tip of the {side} fore flipper"
+    )
 
 
 def _pitch_yaw(name: str, number: int) -> Compound:
@@ -266,6 +274,8 @@ def _head(model: Model, main: Body) -> None:
         inertia=_inertia(model, "head", HEAD_INERTIA, TABLE),
     )
     _neutral(model, head, "head", HEAD_MASS, com)
+    nose = model.parameter("nose_x", NOSE_X, "m", CHOSEN, "nose, from the neck joint")
+    model.node("nose", head, (nose, 0, 0), description="tip of the head")
 
 
 def _pelvis(model: Model, main: Body) -> Body:
@@ -315,6 +325,10 @@ def _hind_flipper(model: Model, pelvis: Body, side: str, sign: int, number: int)
         inertia=_shared_inertia(model, "hind", plate),
     )
     _neutral(model, flipper, "hind", HIND_MASS, com)
+    tip = shared("hind_tip_x", HIND_TIP_X, INFERRED, "hind flipper tip, from its joint")
+    model.node(
+        f"{side}_hind_tip", flipper, (tip, 0, 0), description=f"tip of the {side} hind flipper"
+    )
 
 
 JOINT_ORDER = (

@@ -1,0 +1,1 @@
+"""Numbers: simulation and results; control, optimal control and fitting build on these."""

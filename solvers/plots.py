@@ -1,0 +1,185 @@
+"""Pictures of results: coordinates, energy, momentum, and the robot itself.
+
+Every function returns a matplotlib figure and shows nothing by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from .simulation import energy_error
+
+if TYPE_CHECKING:
+    from matplotlib.animation import FuncAnimation
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_coordinates(result: xr.Dataset, groups: Sequence[Sequence[str]] = ()) -> Figure:
+    """Coordinates over time, one panel a group of names (all of a unit together by default).
+
+    Raises
+    ------
+    KeyError
+        If a name is not a coordinate of the result.
+    """
+    names = [str(n) for n in result.coordinate.values]
+    units = dict(zip(names, result.coordinate_unit.values, strict=True))
+    if not groups:
+        groups = [[n for n in names if units[n] == unit] for unit in dict.fromkeys(units.values())]
+    unknown = sorted({n for g in groups for n in g} - set(names))
+    if unknown:
+        raise KeyError(f"no coordinate {', '.join(unknown)}; have {', '.join(names)}")
+    figure, axes = _panels(len(groups))
+    for ax, group in zip(axes, groups, strict=True):
+        for name in group:
+            ax.plot(result.time, result.q.sel(coordinate=name), label=name)
+        unit = units[group[0]]
+        ax.set_ylabel({"rad": "angle [rad]", "m": "position [m]"}.get(unit, f"[{unit}]"))
+        _legend(ax)
+    axes[-1].set_xlabel("time [s]")
+    return figure
+
+
+def plot_energy(result: xr.Dataset) -> Figure:
+    """Energies over time and the error of the energy balance below."""
+    figure, (upper, lower) = _panels(2)
+    upper.plot(result.time, result.kinetic_energy, label="kinetic")
+    start = float(result.potential_energy[0])
+    upper.plot(result.time, result.potential_energy - start, label="potential, from start")
+    if "work" in result:
+        upper.plot(result.time, result.work, "--", label="work of inputs and damping")
+    upper.set_ylabel("energy [J]")
+    _legend(upper)
+    lower.plot(result.time, energy_error(result), color="tab:red")
+    lower.set_ylabel("balance error [J]")
+    lower.set_xlabel("time [s]")
+    return figure
+
+
+def plot_momentum(result: xr.Dataset) -> Figure:
+    """Angular momentum about the centre of mass and linear momentum, world axes."""
+    figure, axes = _panels(2)
+    labels = ("angular momentum [kg m²/s]", "linear momentum [kg m/s]")
+    for ax, kind, label in zip(axes, ("angular", "linear"), labels, strict=True):
+        for axis in "xyz":
+            values = result.momentum.sel(momentum_part=f"{kind}_{axis}")
+            ax.plot(result.time, values, label=axis)
+        ax.set_ylabel(label)
+        _legend(ax)
+    axes[-1].set_xlabel("time [s]")
+    return figure
+
+
+def skeleton(robot: Any, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Segments (from, to) in world axes [m] that show a robot's pose.
+
+    Each body's frame is joined to its parent's, each further node to its body's frame.
+    """
+    position = {n["name"]: robot.node_pose(n["name"], q)[:3, 3] for n in robot.meta["nodes"]}
+    segments = []
+    for node in robot.meta["nodes"]:
+        other = node["parent"] if node["name"] == node["body"] else node["body"]
+        if other in position:
+            segments.append((position[other], position[node["name"]]))
+    return segments
+
+
+def draw_robot(
+    robot: Any, q: np.ndarray, ax: Axes, color: str = "tab:blue", linewidth: float = 2.0
+) -> list[Any]:
+    """Draw the skeleton of a pose into 3-D axes; returns the artists."""
+    artists = []
+    for a, b in skeleton(robot, np.asarray(q, dtype=float)):
+        artists += ax.plot(*zip(a, b, strict=True), color=color, lw=linewidth, marker="o", ms=2.5)
+    return artists
+
+
+def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d") -> Figure:
+    """The robot at ``count`` times, side by side.
+
+    ``view`` is ``"3d"``, ``"side"`` (x–z), ``"top"`` (x–y) or ``"front"`` (y–z).
+    """
+    import matplotlib.pyplot as plt
+
+    picked = np.linspace(0, result.sizes["time"] - 1, count).round().astype(int)
+    elevation, azimuth = {"3d": (20, -60), "side": (0, -90), "top": (90, -90), "front": (0, 0)}[
+        view
+    ]
+    figure = plt.figure(figsize=(3.0 * count, 3.2))
+    center, half = _extent(robot, result, picked)
+    for k, index in enumerate(picked):
+        ax: Any = figure.add_subplot(1, count, k + 1, projection="3d")
+        draw_robot(robot, result.q.values[index], ax)
+        _frame(ax, center, half, elevation, azimuth, str(robot.meta["up"]))
+        ax.set_title(f"t = {float(result.time[index]):.2f} s", fontsize=10)
+    figure.subplots_adjust(0, 0, 1, 0.92, 0.02, 0)
+    return figure
+
+
+def animate(
+    robot: Any, result: xr.Dataset, frames: int = 60, interval_ms: float | None = None
+) -> FuncAnimation:
+    """Animation of a motion in real time (or with the given interval between frames)."""
+    import matplotlib.pyplot as plt
+    from matplotlib.animation import FuncAnimation
+
+    picked = np.linspace(0, result.sizes["time"] - 1, frames).round().astype(int)
+    duration = float(result.time[-1] - result.time[0])
+    figure = plt.figure(figsize=(5, 4.5))
+    ax: Any = figure.add_subplot(projection="3d")
+    center, half = _extent(robot, result, picked)
+
+    def update(index: int) -> list[Any]:
+        ax.clear()
+        artists = draw_robot(robot, result.q.values[index], ax)
+        _frame(ax, center, half, 20, -60, str(robot.meta["up"]))
+        ax.set_title(f"t = {float(result.time[index]):.2f} s")
+        return artists
+
+    interval = 1000 * duration / frames if interval_ms is None else interval_ms
+    return FuncAnimation(figure, update, frames=list(picked), interval=interval, blit=False)
+
+
+def _extent(
+    robot: Any, result: xr.Dataset, picked: Sequence[int] | np.ndarray
+) -> tuple[np.ndarray, float]:
+    points = np.array([s for i in picked for s in skeleton(robot, result.q.values[i])])
+    points = points.reshape(-1, 3)
+    low, high = points.min(axis=0), points.max(axis=0)
+    return (low + high) / 2, max(float((high - low).max()) / 2 * 1.05, 1e-3)
+
+
+def _frame(
+    ax: Any, center: np.ndarray, half: float, elevation: float, azimuth: float, up: str
+) -> None:
+    for k, axis in enumerate("xyz"):
+        getattr(ax, f"set_{axis}lim")(center[k] - half, center[k] + half)
+        getattr(ax, f"set_{axis}label")(f"{axis} [m]", fontsize=8)
+    ax.set_box_aspect((1, 1, 1))
+    ax.tick_params(labelsize=6)
+    ax.view_init(elevation, azimuth, vertical_axis=up.lstrip("-"))
+    if up.startswith("-"):
+        getattr(ax, f"invert_{up[-1]}axis")()
+        if up == "-z":
+            ax.invert_yaxis()  # keep the frame right-handed on paper
+
+
+def _panels(count: int) -> tuple[Figure, list[Axes]]:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        count, 1, sharex=True, figsize=(8, 2.4 * count + 0.6), layout="constrained", squeeze=False
+    )
+    for ax in axes[:, 0]:
+        ax.grid(alpha=0.3)
+    return figure, list(axes[:, 0])
+
+
+def _legend(ax: Axes) -> None:
+    columns = 1 + len(ax.get_lines()) // 5
+    ax.legend(fontsize=8, ncols=columns, loc="best", framealpha=0.8)
