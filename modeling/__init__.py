@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .joints import Cylindrical as Cylindrical
     from .joints import Fixed as Fixed
     from .joints import Floating as Floating
+    from .joints import Follower as Follower
     from .joints import Planar as Planar
     from .joints import Prismatic as Prismatic
     from .joints import Revolute as Revolute
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .model import Model as Model
 
 JOINTS = (
-    *("Compound", "Cylindrical", "Fixed", "Floating", "Planar"),
+    *("Compound", "Cylindrical", "Fixed", "Floating", "Follower", "Planar"),
     *("Prismatic", "Revolute", "Spherical", "Universal"),
 )
 _HOME = {

@@ -87,6 +87,7 @@ class RealisedJoint:
     velocities: tuple[Coordinate, ...] = ()
     velocity_map: NameMap = field(default_factory=dict)
     rate_map: NameMap = field(default_factory=dict)
+    follows: tuple[str, ...] = ()  # coordinates of other joints that this one repeats
 
 
 class Joint:
@@ -196,6 +197,35 @@ class Prismatic(SingleAxis):
 
 
 @dataclass(frozen=True)
+class Follower(Joint):
+    """A revolute axis that repeats a coordinate of an earlier joint: angle = ratio · q.
+
+    Links of a tail segment that bend alike are one revolute joint and followers
+    of it.  It adds no coordinate; ``velocity`` is the followed rate
+    (``<coordinate>_rate`` by default).
+    """
+
+    coordinate: str
+    axis: Axis = "z"
+    ratio: float = 1.0
+    velocity: str = ""
+
+    def realise(self, builder: Builder, body: str) -> RealisedJoint:
+        owner = f"follower of {self.coordinate!r} on body {body!r}"
+        if not math.isfinite(self.ratio) or self.ratio == 0:
+            raise ModelError(f"{owner}: ratio must be finite and not zero, got {self.ratio!r}")
+        direction = _direction(builder, self.axis, owner)
+        angle = builder.symbol("q", self.coordinate, "rad") * self.ratio
+        column = Column(
+            self.velocity or f"{self.coordinate}_rate",
+            direction * self.ratio,
+            zero_vector(builder),
+        )
+        primitive = Primitive(rotation_about(direction, angle), zero_vector(builder), (column,))
+        return RealisedJoint((primitive,), follows=(self.coordinate,))
+
+
+@dataclass(frozen=True)
 class Compound(Joint):
     """Elementary joints one after the other, from parent to child.
 
@@ -232,6 +262,7 @@ class Compound(Joint):
             tuple(velocities),
             {k: v for part in parts for k, v in part.velocity_map.items()},
             {k: v for part in parts for k, v in part.rate_map.items()},
+            tuple(name for part in parts for name in part.follows),
         )
 
 

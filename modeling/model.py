@@ -196,6 +196,13 @@ class Model:
                 if c.name in taken:
                     raise ModelError(f"body {name!r}: {kind} name {c.name!r} is taken")
                 taken.add(c.name)
+            own = [c.name for c in realised.coordinates]
+            for followed in realised.follows:
+                if followed not in self._coordinate_order and followed not in own:
+                    raise ModelError(
+                        f"body {name!r} follows {followed!r}, but no earlier joint has that "
+                        f"coordinate; have {', '.join(self._coordinate_order) or 'none'}"
+                    )
             body = Body(
                 name,
                 self._parent(name, parent),

@@ -90,6 +90,12 @@ class KinematicTree:
             self._add_body(body)
 
     @property
+    def has_shared_velocities(self) -> bool:
+        """Whether some quasi-velocity moves more than one link (coupled joints)."""
+        indices = [c.index for link in self.links for c in link.columns]
+        return len(indices) != len(set(indices))
+
+    @property
     def size(self) -> int:
         """Number of quasi-velocities."""
         return len(self.velocities)
@@ -245,7 +251,9 @@ class KinematicTree:
                 moved = linear + angular.cross(link.translation)
                 result[k] = (link.rotation.unapply(angular), link.rotation.unapply(moved))
             for column in link.columns:
-                result[column.index] = (column.angular, column.linear)
+                own = (column.angular, column.linear)
+                old = result.get(column.index)
+                result[column.index] = (old[0] + own[0], old[1] + own[1]) if old else own
         turn = node.orientation.unapply
         return {
             k: (turn(angular), turn(linear + angular.cross(node.position)))
@@ -259,7 +267,9 @@ class KinematicTree:
         result: dict[int, Scalar] = {}
         for link in self.node_path(node):
             for column in link.columns:
-                result[column.index] = column.angular.dot(moment) + column.linear.dot(f)
+                work = column.angular.dot(moment) + column.linear.dot(f)
+                old = result.get(column.index)
+                result[column.index] = work if old is None else old + work
             f = link.rotation.apply(f)
             moment = link.rotation.apply(moment) + link.translation.cross(f)
         return result

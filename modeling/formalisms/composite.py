@@ -51,14 +51,25 @@ class Composite:
 
 @dataclass
 class _Wave:
-    """What a velocity sends towards the root: N = 𝓜J, F = 𝓜J̊ + 𝓑J, g = 𝓑ᵀJ."""
+    """What a velocity sends towards the root: N = 𝓜J, F = 𝓜J̊ + 𝓑J, g = 𝓑ᵀJ.
 
-    column: LinkColumn
+    Links that share a velocity (coupled joints) add up in one wave.
+    """
+
     n_moment: Vec3
     n_force: Vec3
     f_moment: Vec3
     f_force: Vec3
     g: Vec3
+
+    def __add__(self, other: _Wave) -> _Wave:
+        return _Wave(
+            self.n_moment + other.n_moment,
+            self.n_force + other.n_force,
+            self.f_moment + other.f_moment,
+            self.f_force + other.f_force,
+            self.g + other.g,
+        )
 
 
 def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
@@ -67,36 +78,47 @@ def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[lis
     zero = tree.builder.constant(0)
     mass = [[zero] * n for _ in range(n)]
     coriolis = [[zero] * n for _ in range(n)]
-    omegas = tree.angular_velocities
+
+    def add(matrix: list[list[Scalar]], i: int, j: int, value: Scalar) -> None:
+        matrix[i][j] = matrix[i][j] + value
+
     composites = [_rigid(tree, link) for link in tree.links]
+    waves: list[dict[int, _Wave]] = [{} for _ in tree.links]
     for link in reversed(tree.links):
-        composite = composites[link.index]
-        waves = [_start(composite, omegas[link.index], column) for column in link.columns]
-        for wave in waves:
-            for other in link.columns:
-                mass[other.index][wave.column.index] = _pair(other, wave.n_moment, wave.n_force)
-                coriolis[other.index][wave.column.index] = _pair(other, wave.f_moment, wave.f_force)
-        below = link
-        while below.parent >= 0:
-            above = tree.links[below.parent]
-            shift_rate = _shift_rate(tree, below)
-            waves = [_lift(below, shift_rate, wave) for wave in waves]
-            for column in above.columns:
-                spun = _inertial_rate(omegas[above.index], column)
-                for wave in waves:
-                    i, j = column.index, wave.column.index
-                    mass[i][j] = mass[j][i] = _pair(column, wave.n_moment, wave.n_force)
-                    coriolis[i][j] = _pair(column, wave.f_moment, wave.f_force)
-                    coriolis[j][i] = (
-                        spun[0].dot(wave.n_moment)
-                        + spun[1].dot(wave.n_force)
-                        + column.angular.dot(wave.g)
-                    )
-            below = above
-        if link.parent >= 0:
-            composites[link.parent] = _merge(
-                composites[link.parent], _moved(link, _shift_rate(tree, link), composite)
-            )
+        composite, below = composites[link.index], waves[link.index]
+        omega = tree.angular_velocities[link.index]
+        own = [(column, _start(composite, omega, column)) for column in link.columns]
+        for column in link.columns:
+            i = column.index
+            for other, wave in own:
+                add(mass, i, other.index, _pair(column, wave.n_moment, wave.n_force))
+                add(coriolis, i, other.index, _pair(column, wave.f_moment, wave.f_force))
+            spun = _inertial_rate(omega, column)
+            for j, wave in below.items():
+                coupling = _pair(column, wave.n_moment, wave.n_force)
+                add(mass, i, j, coupling)
+                add(mass, j, i, coupling)
+                add(coriolis, i, j, _pair(column, wave.f_moment, wave.f_force))
+                add(
+                    coriolis,
+                    j,
+                    i,
+                    spun[0].dot(wave.n_moment)
+                    + spun[1].dot(wave.n_force)
+                    + column.angular.dot(wave.g),
+                )
+        if link.parent < 0:
+            continue
+        for column, wave in own:
+            below[column.index] = below[column.index] + wave if column.index in below else wave
+        shift_rate = _shift_rate(tree, link)
+        above = waves[link.parent]
+        for j, wave in below.items():
+            lifted = _lift(link, shift_rate, wave)
+            above[j] = above[j] + lifted if j in above else lifted
+        composites[link.parent] = _merge(
+            composites[link.parent], _moved(link, shift_rate, composite)
+        )
     return mass, coriolis
 
 
@@ -141,7 +163,6 @@ def _start(c: Composite, omega: Vec3, column: LinkColumn) -> _Wave:
     a, b = column.angular, column.linear
     a_rate, b_rate = _inertial_rate(omega, column)
     return _Wave(
-        column,
         c.inertia.times(a) + c.moment.cross(b),
         b * c.mass - c.moment.cross(a),
         c.inertia.times(a_rate) + c.moment.cross(b_rate) + c.rotation_rate.times(a),
@@ -160,7 +181,6 @@ def _lift(link: Link, shift_rate: Vec3, w: _Wave) -> _Wave:
     turn, d = link.rotation.apply, link.translation
     n_force, f_force = turn(w.n_force), turn(w.f_force)
     return _Wave(
-        w.column,
         turn(w.n_moment) + d.cross(n_force),
         n_force,
         turn(w.f_moment) + d.cross(f_force),

@@ -67,7 +67,8 @@ def inverse_dynamics(
     for link in reversed(tree.links):
         moment, force = wrenches[link.index]
         for column in link.columns:
-            forces[column.index] = column.angular.dot(moment) + column.linear.dot(force)
+            work = column.angular.dot(moment) + column.linear.dot(force)
+            forces[column.index] = forces[column.index] + work
         if link.parent >= 0:
             force = link.rotation.apply(force)
             moment = link.rotation.apply(moment) + link.translation.cross(force)
@@ -86,7 +87,8 @@ def weight_forces(tree: KinematicTree) -> list[Scalar]:
         g = tree.gravity[link.index]
         torque, force = -moment.cross(g), g * -mass
         for column in link.columns:
-            forces[column.index] = column.angular.dot(torque) + column.linear.dot(force)
+            work = column.angular.dot(torque) + column.linear.dot(force)
+            forces[column.index] = forces[column.index] + work
         if link.parent >= 0:
             moved = link.rotation.apply(moment) + link.translation * mass
             old = totals[link.parent]
