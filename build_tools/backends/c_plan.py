@@ -1,0 +1,299 @@
+"""Which statements a C function has, and how they are split into parts.
+
+A statement that is used once is written inside its consumer as long as the
+line stays short.  A long function becomes a few static functions ("parts") of
+nearly equal size.  Values that a later part reads pass through a small array;
+its slots are used again as soon as the last part that reads a value is over.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from bestiary.modeling.program import Function, Program, ProgramError
+
+LINE_WIDTH = 84
+"""Longest expression, in characters, that inlining may produce."""
+
+
+@dataclass(frozen=True)
+class COptions:
+    """How the C text is cut.
+
+    Attributes
+    ----------
+    part_size:
+        Operations in one part of a function, roughly.
+    file_size:
+        Operations in one source file, roughly.
+    function_limit:
+        Operations in one function beyond which a model is refused.
+    """
+
+    part_size: int = 400
+    file_size: int = 6000
+    function_limit: int = 60_000
+
+
+class ModelTooLargeError(ProgramError):
+    """A function with more operations than any compiler should be given."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of an output array: which output, where in it, which value."""
+
+    output: int
+    position: int
+    ref: int
+
+
+@dataclass
+class Part:
+    """A piece of a function.
+
+    Attributes
+    ----------
+    statements:
+        Indices of its statements, in order.
+    loads, stores:
+        Values it reads from and leaves in the shared array: statement → slot.
+    entries:
+        Output entries it writes.
+    guards:
+        References it checks to be positive.
+    symbols:
+        Input symbols it reads and how often.
+    """
+
+    statements: list[int] = field(default_factory=list)
+    loads: dict[int, int] = field(default_factory=dict)
+    stores: dict[int, int] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    guards: list[int] = field(default_factory=list)
+    symbols: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class FunctionPlan:
+    """A C function before it is printed."""
+
+    function: Function
+    inlined: frozenset[int]
+    parts: tuple[Part, ...]
+    work_size: int
+    operations: Mapping[str, int]
+
+    @property
+    def size(self) -> int:
+        """Operations that one call executes."""
+        return sum(self.operations.values())
+
+
+class Planner:
+    """Plans the functions of one program.
+
+    Parameters
+    ----------
+    program:
+        The program.
+    width:
+        Characters that a symbol, constant or named statement takes, by index.
+    options:
+        Sizes.
+    """
+
+    def __init__(self, program: Program, width: Callable[[int], int], options: COptions) -> None:
+        self._program, self._nodes = program, program.nodes
+        self._width, self._options = width, options
+
+    def plan(self, name: str) -> FunctionPlan:
+        """Plan one function.
+
+        Raises
+        ------
+        ModelTooLargeError
+            If it has more operations than the limit.
+        """
+        function = self._program.functions[name]
+        operations = self._program.operation_counts(name)
+        size = sum(operations.values())
+        if size > self._options.function_limit:
+            raise ModelTooLargeError(
+                f"function {name!r} has {size:,} operations, more than the limit of "
+                f"{self._options.function_limit:,} for one C function; use fewer bodies or "
+                "segments, freeze parameters, or prefer recursive functions "
+                "(inverse_dynamics, forward_dynamics) to matrices"
+            )
+        work = _Split(self, function, size)
+        return FunctionPlan(
+            function, frozenset(work.inlined), work.parts(), work.work_size, operations
+        )
+
+
+class _Split:
+    """The working data of planning one function."""
+
+    def __init__(self, planner: Planner, function: Function, size: int) -> None:
+        self.nodes, self.width = planner._nodes, planner._width
+        self.function = function
+        self.needed = [
+            i
+            for i in planner._program.needed(function.refs)
+            if self.nodes[i][0] not in ("const", "sym")
+        ]
+        self.count = max(1, -(-size // planner._options.part_size))
+        self.inlined = self._choose_inlined()
+        self.work_size = 0
+
+    # -- inlining -----------------------------------------------------------
+    def arguments(self, index: int) -> list[int]:
+        """Statements that a statement refers to."""
+        return [abs(int(r)) - 1 for r in self.nodes[index][1:]]
+
+    def is_operation(self, index: int) -> bool:
+        return self.nodes[index][0] not in ("const", "sym")
+
+    def _choose_inlined(self) -> set[int]:
+        uses: Counter[int] = Counter()
+        for index in self.needed:
+            uses.update(self.arguments(index))
+        uses.update(abs(r) - 1 for r in self.function.refs)
+        inlined: set[int] = set()
+        widths: dict[int, int] = {}
+        for index in self.needed:
+            arguments = self.arguments(index)
+            candidates = {a for a in arguments if self.is_operation(a) and uses[a] == 1}
+            own = 3 if len(arguments) == 2 else 8
+            while True:
+                total = own + sum(
+                    widths[a] + 2 if a in candidates else self.width(a) for a in arguments
+                )
+                if total <= LINE_WIDTH or not candidates:
+                    break
+                candidates.remove(max(candidates, key=lambda a: (widths[a], a)))
+            inlined |= candidates
+            widths[index] = total
+        roots = {abs(r) - 1 for r in self.function.refs}
+        inlined |= {r for r in roots if self.is_operation(r) and uses[r] == 1}
+        return inlined
+
+    def leaves(self, index: int) -> list[int]:
+        """Variables and symbols that the expression of a statement reads."""
+        found, stack = [], self.arguments(index)
+        while stack:
+            a = stack.pop()
+            if a in self.inlined:
+                stack.extend(self.arguments(a))
+            elif self.nodes[a][0] != "const":
+                found.append(a)
+        return found
+
+    def root_leaves(self, index: int) -> list[int]:
+        """The same for a value that an output or guard takes."""
+        if index in self.inlined:
+            return self.leaves(index)
+        return [] if self.nodes[index][0] == "const" else [index]
+
+    # -- parts --------------------------------------------------------------
+    @cached_property
+    def statements(self) -> list[int]:
+        return [i for i in self.needed if i not in self.inlined]
+
+    def parts(self) -> tuple[Part, ...]:
+        """Cut the statements, place outputs and guards, hand out slots."""
+        home = self._homes()
+        parts = [Part() for _ in range(self.count)]
+        reads: list[Counter[int]] = [Counter() for _ in parts]
+        for index in self.statements:
+            parts[home[index]].statements.append(index)
+            reads[home[index]].update(self.leaves(index))
+
+        def place(ref: int) -> int:
+            leaves = self.root_leaves(abs(ref) - 1)
+            k = max((home[a] for a in leaves if a in home), default=0)
+            reads[k].update(leaves)
+            return k
+
+        for number, output in enumerate(self.function.outputs):
+            for position, ref in enumerate(output.refs):
+                parts[place(ref)].entries.append(Entry(number, position, ref))
+        for guard in self.function.guards:
+            parts[place(guard.ref)].guards.append(guard.ref)
+        for part, read in zip(parts, reads, strict=True):
+            part.symbols = Counter({a: n for a, n in sorted(read.items()) if a not in home})
+        self._hand_out_slots(parts, reads, home)
+        return tuple(parts)
+
+    def _homes(self) -> dict[int, int]:
+        """The part of each statement: equal sizes, cut where few values are alive."""
+        statements = self.statements
+        weights = [1 + self._inlined_below(i) for i in statements]
+        total, passed = sum(weights), []
+        running = 0
+        for w in weights:
+            running += w
+            passed.append(running)
+        alive = self._alive_after(statements)
+        cuts: list[int] = []
+        slack = 0.15 * total / self.count
+        for k in range(1, self.count):
+            target = k * total / self.count
+            near = [j for j, t in enumerate(passed) if abs(t - target) <= slack]
+            near = [j for j in near if not cuts or j > cuts[-1]]
+            if near:
+                cuts.append(min(near, key=lambda j: (alive[j], abs(passed[j] - target), j)))
+        home, part = {}, 0
+        for j, index in enumerate(statements):
+            home[index] = part
+            if part < len(cuts) and j == cuts[part]:
+                part += 1
+        self.count = part + 1
+        return home
+
+    def _inlined_below(self, index: int) -> int:
+        return sum(1 + self._inlined_below(a) for a in self.arguments(index) if a in self.inlined)
+
+    def _alive_after(self, statements: Sequence[int]) -> list[int]:
+        """How many values are alive after each statement (outputs end at once)."""
+        position = {index: j for j, index in enumerate(statements)}
+        last = dict(position)
+        for index in statements:
+            for a in self.leaves(index):
+                if a in position:
+                    last[a] = max(last[a], position[index])
+        change = [0] * (len(statements) + 1)
+        for index, end in last.items():
+            change[position[index]] += 1
+            change[end] -= 1
+        alive, running = [], 0
+        for j in range(len(statements)):
+            running += change[j]
+            alive.append(running)
+        return alive
+
+    def _hand_out_slots(
+        self, parts: Sequence[Part], reads: Sequence[Counter[int]], home: Mapping[int, int]
+    ) -> None:
+        last: dict[int, int] = {}
+        for k, read in enumerate(reads):
+            for a in read:
+                if a in home and home[a] < k:
+                    last[a] = k
+        free: list[int] = []
+        ends: dict[int, list[int]] = {}
+        for k, part in enumerate(parts):
+            free = sorted([*free, *ends.pop(k - 1, [])])
+            for index in part.statements:
+                if index not in last:
+                    continue
+                slot = free.pop(0) if free else self.work_size
+                self.work_size = max(self.work_size, slot + 1)
+                part.stores[index] = slot
+                ends.setdefault(last[index], []).append(slot)
+        slots = {i: s for part in parts for i, s in part.stores.items()}
+        for k, read in enumerate(reads):
+            parts[k].loads = {a: slots[a] for a in sorted(read) if a in home and home[a] < k}
