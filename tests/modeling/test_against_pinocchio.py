@@ -21,8 +21,8 @@ def each(name: str) -> tuple[Robot, list[State]]:
 def test_orders_and_names_of_coordinates_and_velocities_are_those_of_the_description(name):
     r = robot(name)
     spec = r.spec
-    plain_q = [n for b in spec.bodies for e in b.elements for n in e.coordinates]
-    plain_p = [n for b in spec.bodies for e in b.elements for n in e.velocities]
+    plain_q = [n for e in spec.elements for n in e.coordinates]
+    plain_p = [n for e in spec.elements for n in e.velocities]
     assert sorted(r.coordinates) == sorted(plain_q)
     assert sorted(r.velocities) == sorted(plain_p)
     if spec.coordinates:

@@ -39,7 +39,8 @@ class Element:
     """One motion of a joint: revolute, prismatic, spherical, planar or floating.
 
     ``axis`` is the unit axis (the normal of a planar motion); ``orientation``
-    as in the toolkit for spherical and floating ones.
+    as in the toolkit for spherical and floating ones.  A ``follower`` turns by
+    ``ratio`` times a coordinate that an earlier element owns.
     """
 
     kind: str
@@ -47,6 +48,8 @@ class Element:
     velocities: tuple[str, ...]
     axis: tuple[float, ...] = (0.0, 0.0, 1.0)
     orientation: str = ""
+    ratio: float = 1.0
+    follower: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,10 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class TreeSpec:
-    """A whole robot; ``coordinates`` and ``velocities`` fix the orders of q and p."""
+    """A whole robot; ``coordinates`` and ``velocities`` fix the orders of q and p.
+
+    ``springs`` are (coordinate, stiffness, rest), ``dampers`` (velocity, coefficient).
+    """
 
     name: str
     bodies: tuple[BodySpec, ...]
@@ -83,6 +89,8 @@ class TreeSpec:
     gravity: float = 9.81
     coordinates: tuple[str, ...] = ()
     velocities: tuple[str, ...] = ()
+    springs: tuple[tuple[str, float, float], ...] = ()
+    dampers: tuple[tuple[str, float], ...] = ()
     overrides: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -94,8 +102,8 @@ class TreeSpec:
 
     @property
     def elements(self) -> list[Element]:
-        """All elements, bodies in order."""
-        return [e for b in self.bodies for e in b.elements]
+        """All elements that own their coordinates, bodies in order."""
+        return [e for b in self.bodies for e in b.elements if not e.follower]
 
     def model(self) -> Model:
         """The toolkit's model of this description."""
@@ -109,8 +117,11 @@ class TreeSpec:
                 model.node(node.name, node.body, node.at, node.rpy)
         if self.coordinates:
             model.order(self.coordinates, self.velocities)
-        for name in model.velocities:
-            model.actuate(name.name)
+        for spring in self.springs:
+            model.spring(*spring)
+        for damper in self.dampers:
+            model.damper(*damper)
+        model.actuate(*(v.name for v in model.velocities))
         return model
 
     def random_state(self, seed: int) -> tuple[dict[str, float], dict[str, float]]:

@@ -4,7 +4,7 @@ MuJoCo refuses massless moving bodies, so the joints of a massless body move
 to its only child: several joints of one MuJoCo body act one after the other.
 A free joint's linear velocity is in world axes and its angular velocity in
 body axes; planar and inner floating motions are slides and a hinge or ball.
-So MuJoCo's velocities are ``T(q) p`` with an orthogonal T.
+So MuJoCo's velocities are ``T(q) p``, with an orthogonal T but for followers.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class MujocoTwin:
  constraint="disable" energy="enable"/></option><worldbody>{bodies}</worldbody></mujoco>"""
         self.model = mujoco.MjModel.from_xml_string(self.xml)
         self.data = mujoco.MjData(self.model)
-        assert self.model.nv == len(velocities)
+        self.coupled = self.model.nv != len(velocities)
 
     # -- MJCF ---------------------------------------------------------------------
     def _body(self, body: BodySpec, frame: Pose, pending: list[tuple[str, Pose]]) -> str:
@@ -80,7 +80,7 @@ class MujocoTwin:
         text += self._inertial(body)
         inverse = (frame[0].T, -frame[0].T @ frame[1])
         for joint, where in pending:
-            kind, name, axis = joint.split("|")
+            kind, name, axis, passive = joint.split("|")
             if kind == "free":
                 text += f'<freejoint name="{name}"/>'
                 continue
@@ -88,7 +88,7 @@ class MujocoTwin:
             direction = rotation @ np.array([float(v) for v in axis.split()])
             text += (
                 f'<joint name="{name}" type="{kind}" pos="{_text(position)}" '
-                f'axis="{_text(direction)}" armature="0" damping="0"/>'
+                f'axis="{_text(direction)}" armature="0" {passive}/>'
             )
         identity = (np.eye(3), np.zeros(3))
         text += "".join(self._site(n, identity) for n in own)
@@ -138,27 +138,42 @@ class MujocoTwin:
         else:
             kinds = [*(("slide", a) for a in axes), ("ball", axes[2])]
         part.names = [f"{stem}_{k}" for k in range(len(kinds))]
+        passive = self._passive(element)
         return [
-            f"{kind}|{name}|{axis}" for (kind, axis), name in zip(kinds, part.names, strict=True)
+            f"{kind}|{name}|{axis}|{passive}"
+            for (kind, axis), name in zip(kinds, part.names, strict=True)
         ]
+
+    def _passive(self, element: Element) -> str:
+        """Spring and damper of a single-axis element."""
+        if element.follower or element.kind not in ("revolute", "prismatic"):
+            return ""
+        text = ""
+        for coordinate, stiffness, rest in self.spec.springs:
+            if coordinate == element.coordinates[0]:
+                text += f'stiffness="{_text(stiffness)}" springref="{_text(rest)}" '
+        for velocity, coefficient in self.spec.dampers:
+            if velocity == element.velocities[0]:
+                text += f'damping="{_text(coefficient)}"'
+        return text
 
     # -- states ---------------------------------------------------------------------
     def _set(self, q: dict[str, float], p: np.ndarray | None = None) -> None:
         """Write qpos and qvel, and T and Ṫp for the present state."""
         rates = dict(
-            zip(self.velocities, p if p is not None else [0.0] * self.model.nv, strict=True)
+            zip(self.velocities, p if p is not None else [0.0] * len(self.velocities), strict=True)
         )
         column = {v: k for k, v in enumerate(self.velocities)}
         n = self.model.nv
-        self.map, self.drift = np.zeros((n, n)), np.zeros(n)
+        self.map, self.drift = np.zeros((n, len(self.velocities))), np.zeros(n)
         for part in self.parts:
             e, ids = part.element, [self.model.joint(n).id for n in part.names]
             qa = [int(self.model.jnt_qposadr[i]) for i in ids]
             va = [int(self.model.jnt_dofadr[i]) for i in ids]
             own, cols = [q[n] for n in e.coordinates], [column[v] for v in e.velocities]
             if e.kind in ("revolute", "prismatic"):
-                self.data.qpos[qa[0]] = own[0]
-                self.map[va[0], cols[0]] = 1
+                self.data.qpos[qa[0]] = own[0] * e.ratio
+                self.map[va[0], cols[0]] = e.ratio
                 continue
             rotation = child_rotation(e, q).as_matrix()
             if e.kind == "spherical":
@@ -213,6 +228,9 @@ class MujocoTwin:
         return self.map.T @ self.data.qfrc_inverse
 
     def forward_dynamics(self, q: dict[str, float], p: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        if self.coupled:
+            rest = self.inverse_dynamics(q, p, np.zeros(len(self.velocities)))
+            return np.linalg.solve(self.mass_matrix(q), tau - rest)
         self._set(q, p)
         self.data.qfrc_applied[:] = self.map @ tau
         mujoco.mj_forward(self.model, self.data)

@@ -47,12 +47,13 @@ class PinocchioTwin:
                 pin.Frame(f"node_{node.name}", joint, 0, own, pin.FrameType.OP_FRAME)
             )
         self.data = self.model.createData()
-        # velocity k of the toolkit is velocity index[k] of Pinocchio
-        where: dict[str, int] = {}
+        # Pinocchio's velocities are map @ p: a permutation but for followers
+        self.map = np.zeros((self.model.nv, len(velocities)))
         for element, joint in self.joints:
             start = self.model.joints[joint].idx_v
-            where.update((v, start + k) for k, v in enumerate(_velocity_order(element)))
-        self.index = np.array([where[v] for v in velocities])
+            for k, v in enumerate(_velocity_order(element)):
+                self.map[start + k, velocities.index(v)] = element.ratio
+        self.coupled = self.model.nv != len(velocities)
 
     def _add(self, element: Element, parent: int, frame: pin.SE3) -> tuple[int, pin.SE3]:
         after = pin.SE3.Identity()
@@ -88,48 +89,45 @@ class PinocchioTwin:
                 if element.kind == "floating":
                     values = [*own[-3:], *values]
             else:
-                values = own
+                values = [own[0] * element.ratio]
             start = self.model.joints[joint].idx_q
             result[start : start + len(values)] = values
-        return result
-
-    def _in(self, vector: np.ndarray) -> np.ndarray:
-        result = np.zeros(self.model.nv)
-        result[self.index] = vector
         return result
 
     # -- dynamics, all in the toolkit's order -----------------------------------
     def mass_matrix(self, q: dict[str, float]) -> np.ndarray:
         m = pin.crba(self.model, self.data, self.configuration(q))
         m = np.triu(m) + np.triu(m, 1).T
-        return m[np.ix_(self.index, self.index)]
+        return self.map.T @ m @ self.map
 
     def bias(self, q: dict[str, float], p: np.ndarray) -> np.ndarray:
-        return pin.nonLinearEffects(self.model, self.data, self.configuration(q), self._in(p))[
-            self.index
-        ]
+        x = self.configuration(q)
+        return self.map.T @ pin.nonLinearEffects(self.model, self.data, x, self.map @ p)
 
     def gravity(self, q: dict[str, float]) -> np.ndarray:
-        return pin.computeGeneralizedGravity(self.model, self.data, self.configuration(q))[
-            self.index
-        ]
+        x = self.configuration(q)
+        return self.map.T @ pin.computeGeneralizedGravity(self.model, self.data, x)
 
     def inverse_dynamics(self, q: dict[str, float], p: np.ndarray, a: np.ndarray) -> np.ndarray:
         x = self.configuration(q)
-        return pin.rnea(self.model, self.data, x, self._in(p), self._in(a))[self.index]
+        return self.map.T @ pin.rnea(self.model, self.data, x, self.map @ p, self.map @ a)
 
     def forward_dynamics(self, q: dict[str, float], p: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        if self.coupled:
+            return np.linalg.solve(self.mass_matrix(q), tau - self.bias(q, p))
         x = self.configuration(q)
-        return pin.aba(self.model, self.data, x, self._in(p), self._in(tau))[self.index]
+        return self.map.T @ pin.aba(self.model, self.data, x, self.map @ p, self.map @ tau)
 
     def energies(self, q: dict[str, float], p: np.ndarray) -> tuple[float, float]:
         x = self.configuration(q)
-        kinetic = pin.computeKineticEnergy(self.model, self.data, x, self._in(p))
+        kinetic = pin.computeKineticEnergy(self.model, self.data, x, self.map @ p)
         return kinetic, pin.computePotentialEnergy(self.model, self.data, x)
 
     def momentum(self, q: dict[str, float], p: np.ndarray) -> np.ndarray:
         """(angular about the centre of mass, linear), world axes."""
-        h = pin.computeCentroidalMomentum(self.model, self.data, self.configuration(q), self._in(p))
+        h = pin.computeCentroidalMomentum(
+            self.model, self.data, self.configuration(q), self.map @ p
+        )
         return np.concatenate([h.angular, h.linear])
 
     def center_of_mass(self, q: dict[str, float]) -> np.ndarray:
@@ -144,7 +142,7 @@ class PinocchioTwin:
         j = pin.computeFrameJacobian(
             self.model, self.data, self.configuration(q), self.frames[node], pin.LOCAL
         )
-        return np.vstack([j[3:], j[:3]])[:, self.index]
+        return np.vstack([j[3:], j[:3]]) @ self.map
 
 
 def _depth_first(spec: TreeSpec) -> list[BodySpec]:

@@ -17,6 +17,7 @@ from bestiary.modeling import (
     Cylindrical,
     Fixed,
     Floating,
+    Follower,
     Planar,
     Prismatic,
     Revolute,
@@ -234,6 +235,49 @@ def random_tree(seed: int, size: int | None = None, base: str | None = None) -> 
         used += MAKERS[kind][0]
         pending = name if massless and kind != "fixed" else ""
     return _finished(seed, tuple(bodies), rng)
+
+
+def with_springs_and_dampers(spec: TreeSpec, seed: int = 0) -> TreeSpec:
+    """The same tree with a spring and a damper on most single-axis joints."""
+    rng = np.random.default_rng([17, seed])
+    single = [e for e in spec.elements if e.kind in ("revolute", "prismatic")]
+    springs = [(e.coordinates[0], *map(float, rng.uniform(0.2, 3, size=2))) for e in single[::2]]
+    dampers = [(e.velocities[0], float(rng.uniform(0.1, 1))) for e in single[1:]]
+    return replace(spec, name=f"{spec.name}_damped", springs=tuple(springs), dampers=tuple(dampers))
+
+
+def coupled_tail() -> TreeSpec:
+    """A floating body with a tail of two segments, whose links bend alike by followers."""
+    rng = np.random.default_rng(5)
+    joint, elements = floating("base", "quaternion")
+    bodies = [BodySpec("base", None, (0.0,) * 3, (0.0,) * 3, joint, elements, (_lump(rng),))]
+    for segment in (1, 2):
+        bend, side = f"bend{segment}", f"side{segment}"
+        for link in range(3):
+            at = tuple(float(v) for v in rng.normal(scale=0.2, size=3))
+            rpy = (0.0,) * 3 if link else (0.3, -0.2, 0.5)
+            if link == 0:
+                joint = Compound((Revolute(bend, "x"), Revolute(side, "z")))
+                elements = (
+                    _single("revolute", bend, _unit("x")),
+                    _single("revolute", side, _unit("z")),
+                )
+            else:
+                ratio = 1.0 if link == 1 else -0.75
+                joint = Compound((Follower(bend, "x"), Follower(side, "z", ratio)))
+                elements = (
+                    _follower(bend, _unit("x"), 1.0),
+                    _follower(side, _unit("z"), ratio),
+                )
+            name = f"s{segment}_{link}"
+            lumps = (_lump(rng),)
+            bodies.append(BodySpec(name, bodies[-1].name, at, rpy, joint, elements, lumps))
+    nodes = tuple(NodeSpec(b.name, b.name) for b in bodies)
+    return TreeSpec("coupled_tail", tuple(bodies), nodes)
+
+
+def _follower(name: str, axis: tuple[float, ...], ratio: float) -> Element:
+    return Element("revolute", (name,), (f"{name}_rate",), axis, ratio=ratio, follower=True)
 
 
 def _finished(seed: int, bodies: tuple[BodySpec, ...], rng: np.random.Generator) -> TreeSpec:

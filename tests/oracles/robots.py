@@ -10,7 +10,7 @@ from description import TreeSpec
 from mujoco_twin import MujocoTwin
 from numeric import Numbers
 from pinocchio_twin import PinocchioTwin
-from random_trees import SIZES, random_tree
+from random_trees import SIZES, coupled_tail, random_tree, with_springs_and_dampers
 from sea_lion_description import sea_lion_description
 
 from bestiary.modeling import EquationsOfMotion, Model, poincare
@@ -18,7 +18,8 @@ from bestiary.modeling.animals import BUILT_IN
 
 TREES = tuple(f"tree{seed}" for seed in range(len(SIZES)))
 SEA_LIONS = ("sea_lion_dry", "sea_lion_flooded", "sea_lion_quaternion_dry")
-ROBOTS = (*TREES, *SEA_LIONS)
+DAMPED = ("tree3_damped", "tree4_damped")
+ROBOTS = (*TREES, "coupled_tail", *SEA_LIONS)
 TREE_SEEDS = {name: seed for seed, name in enumerate(TREES)}
 
 
@@ -91,7 +92,14 @@ class Robot:
 
 @cache
 def robot(name: str) -> Robot:
-    """A robot of :data:`ROBOTS`."""
+    """A robot of :data:`ROBOTS` or :data:`DAMPED`."""
+    if name == "coupled_tail" or name in DAMPED:
+        if name == "coupled_tail":
+            spec = coupled_tail()
+        else:
+            spec = with_springs_and_dampers(random_tree(TREE_SEEDS[name.removesuffix("_damped")]))
+        model = spec.model()
+        return Robot(spec, model, _derived(name, model))
     if name in TREE_SEEDS:
         spec = random_tree(TREE_SEEDS[name])
         model = spec.model()
