@@ -81,7 +81,7 @@ def version() -> str:
     text = (ROOT / "modeling" / "version.py").read_text(encoding="utf-8")
     found = re.search(r'__version__ = "([^"]+)"', text)
     if found is None:
-        raise SystemExit("modeling/version.py: no line of the form __version__ = \"...\"")
+        raise SystemExit('modeling/version.py: no line of the form __version__ = "..."')
     return found[1]
 
 
@@ -96,7 +96,7 @@ setup(
         "bestiary.build_tools": ["templates/*"],
         "bestiary.generated": [f"*/{pattern}" for pattern in GENERATED_FILES],
     },
-    exclude_package_data={"bestiary.generated": ["*/_kernel.c"]},
+    exclude_package_data={"bestiary.generated": ["*/_kernel.c", "*/_kernel.stamp.json"]},
     include_package_data=False,
     ext_modules=extensions(),
     cmdclass={"build_ext": BuildExtensions},

@@ -1,0 +1,91 @@
+"""``bestiary list``: the robots there are, their sizes, and whether they are up to date."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from bestiary.build_tools.freshness import FRESH
+
+from .messages import console, print_json, reporting
+from .robots import Entry, all_robots
+
+COLORS = {FRESH: "green", "missing": "red"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("list")(list_command)
+
+
+@reporting
+def list_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List robots: degrees of freedom, operations, program hash, fresh or stale.
+
+    Operations are those of one evaluation of M, C and F together, and of the
+    forward dynamics.
+    """
+    rows = [_row(entry) for entry in all_robots()]
+    if as_json:
+        print_json(rows)
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for heading, justify in (
+        ("robot", "left"),
+        ("degrees of freedom", "right"),
+        ("coordinates", "right"),
+        ("inputs", "right"),
+        ("M, C, F", "right"),
+        ("forward dynamics", "right"),
+        ("program", "left"),
+        ("state", "left"),
+    ):
+        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    for row in rows:
+        state = f"[{COLORS.get(row['state'], 'yellow')}]{row['state']}[/]"
+        operations = row["operations"]
+        table.add_row(
+            row["label"],
+            *(_number(row[k]) for k in ("degrees_of_freedom", "coordinates", "inputs")),
+            *(_number(operations.get(k)) for k in ("equations_of_motion", "forward_dynamics")),
+            (row["program_sha256"] or "")[:10],
+            state,
+        )
+    console().print(table)
+    reasons = [f"{row['label']}: {row['reason']}" for row in rows if row["reason"]]
+    if reasons:
+        console().print("\n".join(reasons), style="dim", markup=False)
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    robot, target = entry.robot, entry.target
+    manifest = robot.manifest if robot is not None else {}
+    options = " ".join(f"{k}={v}" for k, v in target.options)
+    return {
+        "name": entry.state.name or target.label,
+        "label": f"{entry.state.name or target.label} {options}".strip(),
+        "built_in": target.path is None,
+        "model_file": str(target.path) if target.path else None,
+        "options": dict(target.options),
+        "degrees_of_freedom": len(manifest["velocities"]) if manifest else None,
+        "coordinates": len(manifest["coordinates"]) if manifest else None,
+        "inputs": len(manifest["inputs"]) if manifest else None,
+        "operations": {
+            name: robot.operations(name)
+            for name in (robot.manifest["functions"] if robot is not None else ())
+            if robot is not None
+        },
+        "program_sha256": manifest.get("program_sha256"),
+        "variants": list(manifest.get("variants", ())),
+        "state": entry.state.state,
+        "reason": entry.state.reason,
+        "folder": str(entry.state.folder) if entry.state.folder else None,
+    }
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

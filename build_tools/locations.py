@@ -1,0 +1,132 @@
+"""Where things are: the source checkout, the generated folders, the user's cache.
+
+Standard library only (platformdirs aside), so that asking is cheap.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from bestiary.modeling.animals import BUILT_IN
+
+CACHE_VARIABLE = "BESTIARY_CACHE_DIR"
+
+
+@lru_cache(maxsize=1)
+def source_root() -> Path:
+    """The folder that holds ``modeling`` and ``build_tools`` (links resolved)."""
+    return Path(__file__).resolve().parent.parent
+
+
+@lru_cache(maxsize=1)
+def in_checkout() -> bool:
+    """Whether the package runs from a source checkout (an editable installation)."""
+    root = source_root()
+    return all((root / part).exists() for part in ("pyproject.toml", "app/cli", "generated"))
+
+
+def packaged_models() -> Path:
+    """The folder of the built-in robots: ``generated/``, in a checkout or installed."""
+    return source_root() / "generated"
+
+
+def cache_root() -> Path:
+    """The user's cache folder, or what the environment variable BESTIARY_CACHE_DIR says."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("bestiary", appauthor=False))
+
+
+def cached_models() -> Path:
+    """Where robots land that are not built-in, or whose own folder cannot be written."""
+    return cache_root() / "models"
+
+
+def is_writable(folder: Path) -> bool:
+    """Whether a folder can be written, or made if it is missing.
+
+    Tried with a file that is removed at once, because permissions do not tell
+    of read-only file systems; the folder itself is not made.
+    """
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    try:
+        handle, name = tempfile.mkstemp(prefix=".write-test-", dir=existing)
+        os.close(handle)
+        os.unlink(name)
+    except OSError:
+        return False
+    return True
+
+
+def folder_name(label: str, options: Mapping[str, Any] | None = None) -> str:
+    """Name of the folder of a model with given options; also how it is loaded.
+
+    ``base="euler_zyx"`` is the plain name and another ``base`` is appended bare
+    (``sea_lion_quaternion``).  All other options follow in reverse alphabetical
+    order, key and value together: ``segments=3, links=4`` gives
+    ``kangaroo_rat_segments3_links4``.  In values a decimal point becomes ``p``,
+    a minus ``m``; True is the bare key, False ``no_`` and the key; options of
+    None are left out.
+    """
+    rest = dict(options or {})
+    base = rest.pop("base", None)
+    parts = [label]
+    if base is not None and base != "euler_zyx":
+        parts.append(str(base))
+    for key in sorted(rest, reverse=True):
+        value = rest[key]
+        if isinstance(value, bool):
+            parts.append(key if value else f"no_{key}")
+        elif isinstance(value, str):
+            parts.append(f"{key}_{value}")
+        elif value is not None:
+            parts.append(key + repr(value).replace(".", "p").replace("-", "m").replace("+", ""))
+    return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts))
+
+
+def canonical(label: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The built-in robot that a label with options means, and the options that remain.
+
+    ``("sea_lion", {"base": "quaternion"})`` gives ``("sea_lion_quaternion", {})``.
+    """
+    entry = BUILT_IN.get(label)
+    if entry is None or not options:
+        return label, dict(options)
+    full = {**dict(entry.options), **options}
+    for name in (label, *BUILT_IN):
+        other = BUILT_IN[name]
+        same = (other.module, other.function, other.formalism) == (
+            entry.module,
+            entry.function,
+            entry.formalism,
+        )
+        if same and dict(other.options) == full:
+            return name, {}
+    return label, {k: v for k, v in full.items() if dict(entry.options).get(k, ...) != v}
+
+
+def robot_folders(label: str, options: Mapping[str, Any] | None = None) -> list[Path]:
+    """Where a robot may have landed, in the order of preference; none need exist.
+
+    Parameters
+    ----------
+    label:
+        Name of a built-in robot or of a user's model.
+    options:
+        Options that it was built with.
+    """
+    name, remaining = canonical(label, options or {})
+    folder = folder_name(name, remaining)
+    own = [packaged_models() / folder] if name in BUILT_IN and not remaining else []
+    return [*own, cached_models() / folder]
