@@ -97,11 +97,10 @@ def evaluation() -> list[Row]:
     """Evaluate the equations at random states; Pinocchio and MuJoCo on the same robot."""
     import mujoco
     import pinocchio as pin
+    from bestiary import generated
     from mujoco_twin import MujocoTwin
     from pinocchio_twin import PinocchioTwin
     from sea_lion_description import sea_lion_description
-
-    from bestiary import generated
 
     robot = generated.load("sea_lion", base="quaternion")
     if not robot.compiled:
@@ -166,7 +165,13 @@ def evaluation() -> list[Row]:
             pinocchio(pin.aba, x, v, tau),
             ">= 2",
         ),
-        ("forward dynamics", ours("forward_dynamics", q, p, u), "MuJoCo mj_forward", forward, ">= 2"),
+        (
+            "forward dynamics",
+            ours("forward_dynamics", q, p, u),
+            "MuJoCo mj_forward",
+            forward,
+            ">= 2",
+        ),
         (
             "inverse dynamics",
             ours("inverse_dynamics", q, p, p_dot),

@@ -34,7 +34,9 @@ def _equations() -> tuple[sympy.Matrix, sympy.Matrix]:
     rates = main.ang_vel_in(world)
     kinematic = [(rates - twist).dot(axis) for axis in main]
     main.set_ang_vel(world, twist)
-    center = origin.locatenew("P", position[0] * world.x + position[1] * world.y + position[2] * world.z)
+    center = origin.locatenew(
+        "P", position[0] * world.x + position[1] * world.y + position[2] * world.z
+    )
     velocity = v[0] * main.x + v[1] * main.y + v[2] * main.z
     direct = sum((p.diff() * axis for p, axis in zip(position, world, strict=True)), me.Vector(0))
     kinematic += [(direct - velocity).dot(axis) for axis in world]
@@ -45,7 +47,9 @@ def _equations() -> tuple[sympy.Matrix, sympy.Matrix]:
     def parameter(name: str) -> sympy.Symbol:
         return sympy.Symbol(name, real=True)
 
-    def add_body(name: str, frame: me.ReferenceFrame, point: me.Point, stem: str, com: me.Vector) -> None:
+    def add_body(
+        name: str, frame: me.ReferenceFrame, point: me.Point, stem: str, com: me.Vector
+    ) -> None:
         mass_center = point.locatenew(f"{name}_com", com)
         mass_center.v2pt_theory(point, world, frame)
         moments = [parameter(f"{stem}_inertia_{a}") for a in "xyz"]

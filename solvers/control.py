@@ -97,33 +97,57 @@ class JointTracker:
             + 2 * self.gain * (rate - p[a])
             + self.gain**2 * (position - q[self.coordinates])
         )
-        base = np.linalg.solve(
-            mass[np.ix_(f, f)], -(bias[f] + mass[np.ix_(f, a)] @ wanted)
-        )
+        base = np.linalg.solve(mass[np.ix_(f, f)], -(bias[f] + mass[np.ix_(f, a)] @ wanted))
         result: Array = mass[np.ix_(a, f)] @ base + mass[np.ix_(a, a)] @ wanted + bias[a]
         return result
 
 
 def smooth_cycle(
-    amplitude: float, period: float, phase: float = 0.0, ramp: float = 0.5
+    amplitude: float,
+    period: float,
+    phase: float = 0.0,
+    ramp: float = 0.5,
+    stop: float | None = None,
 ) -> Callable[[float], tuple[float, float, float]]:
-    """A sine that grows from rest: amplitude · s(t/ramp) · sin(2π t/period + phase).
+    """A sine that grows from rest and, given ``stop``, comes back to rest there.
 
-    s is the quintic step 10x³ − 15x⁴ + 6x⁵, so position, rate and acceleration
-    start at zero.  Times in seconds, angles in radians.
+    amplitude · s(t/ramp) · s((stop − t)/ramp) · sin(2π t/period + phase) with the
+    quintic step s(x) = 10x³ − 15x⁴ + 6x⁵: position, rate and acceleration are
+    continuous everywhere.  Times in seconds, angles in radians.
     """
     omega = 2 * np.pi / period
 
     def law(t: float) -> tuple[float, float, float]:
-        x = min(max(t / ramp, 0.0), 1.0)
-        s = x**3 * (10 - 15 * x + 6 * x**2)
-        ds = 30 * x**2 * (1 - x) ** 2 / ramp
-        dds = 60 * x * (1 - x) * (1 - 2 * x) / ramp**2
-        sine, cosine = np.sin(omega * t + phase), omega * np.cos(omega * t + phase)
-        return (
-            float(amplitude * s * sine),
-            float(amplitude * (ds * sine + s * cosine)),
-            float(amplitude * (dds * sine + 2 * ds * cosine - s * omega**2 * sine)),
+        rise = _step(t / ramp)
+        fall = _step((stop - t) / ramp) if stop is not None else (1.0, 0.0, 0.0)
+        up = (rise[0], rise[1] / ramp, rise[2] / ramp**2)
+        down = (fall[0], -fall[1] / ramp, fall[2] / ramp**2)
+        wave = (
+            np.sin(omega * t + phase),
+            omega * np.cos(omega * t + phase),
+            -(omega**2) * np.sin(omega * t + phase),
         )
+        value, rate, acceleration = _product(_product(up, down), wave)
+        return float(amplitude * value), float(amplitude * rate), float(amplitude * acceleration)
 
     return law
+
+
+Jet: TypeAlias = tuple[float, float, float]  # a value with its first and second derivative
+
+
+def _step(x: float) -> Jet:
+    x = min(max(x, 0.0), 1.0)
+    return (
+        x**3 * (10 - 15 * x + 6 * x**2),
+        30 * x**2 * (1 - x) ** 2,
+        60 * x * (1 - x) * (1 - 2 * x),
+    )
+
+
+def _product(a: Jet, b: Jet) -> Jet:
+    return (
+        a[0] * b[0],
+        a[1] * b[0] + a[0] * b[1],
+        a[2] * b[0] + 2 * a[1] * b[1] + a[0] * b[2],
+    )
