@@ -8,7 +8,7 @@ from robots import DAMPED, ROBOTS, Robot, State, robot
 
 TOLERANCE = 1e-10
 
-pytestmark = pytest.mark.parametrize("name", (*ROBOTS, *DAMPED))
+pytestmark = pytest.mark.parametrize("name", [*ROBOTS, *DAMPED])
 
 
 def each(name: str) -> tuple[Robot, list[State]]:

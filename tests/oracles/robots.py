@@ -44,7 +44,12 @@ class Robot:
 
     @cached_property
     def numbers(self) -> Numbers:
-        return Numbers(self.equations.program, {**self.equations.values(), **self.spec.overrides})
+        return Numbers(self.equations.program, self.values)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Parameter values that make the robot the described one."""
+        return {**self.equations.values(), **self.spec.overrides}
 
     @property
     def coordinates(self) -> list[str]:
