@@ -46,7 +46,6 @@ def extensions() -> list[Extension]:
                 f"bestiary.generated.{folder.name}._kernel",
                 [str(folder / "_kernel.pyx"), *(str(folder / name) for name in sources)],
                 include_dirs=[str(folder)],
-                extra_compile_args=[],
                 optional=True,  # without a compiler the NumPy form serves
             )
         )
@@ -62,8 +61,11 @@ class BuildExtensions(build_ext):
             self.extensions = []
             self.distribution.ext_modules = []
         elif self.extensions:
+            import numpy
             from Cython.Build import cythonize
 
+            for extension in self.extensions:
+                extension.include_dirs.append(numpy.get_include())
             self.extensions = cythonize(
                 self.extensions,
                 build_dir=self.build_temp,

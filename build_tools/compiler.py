@@ -30,6 +30,7 @@ from .toolchain import (
     default_jobs,
     find_compiler,
     module_suffix,
+    numpy_include,
     python_include,
 )
 
@@ -181,6 +182,7 @@ def compile_module(
     """
     compiler = find_compiler()
     include = python_include()
+    numpy_headers, numpy_version = numpy_include()
     tell: Notify = notify or (lambda *_: None)
     headers_text = "".join(f"{name}\n{files[name]}" for name in sorted(headers))
     keys = {k: object_key(compiler, C_FLAGS, files[k], headers_text) for k in kernels}
@@ -189,6 +191,7 @@ def compile_module(
         compiler.identity,
         [*MODULE_FLAGS, *LINK_FLAGS, *compiler.extra_flags, *compiler.extra_link_flags],
         cython_version(),
+        f"numpy {numpy_version}",
         f"{sys.implementation.cache_tag} {sysconfig.get_config_var('SOABI')} {include}",
         files[f"{MODULE}.pyx"],
         headers_text,
@@ -214,6 +217,8 @@ def compile_module(
         cache.store(keys[name], ".o", target)
         return ObjectReport(name, seconds, peak, False)
 
+    includes = dict.fromkeys((str(include), sysconfig.get_path("platinclude"), str(numpy_headers)))
+
     def binding() -> ObjectReport:
         translate = (sys.executable, "-m", "cython", "-3", f"{MODULE}.pyx", "-o", f"{MODULE}.c")
         first, peak = runner.run(f"translating {MODULE}.pyx", translate, folder)
@@ -221,7 +226,7 @@ def compile_module(
             *compiler.command,
             *MODULE_FLAGS,
             *compiler.extra_flags,
-            *(f"-I{f}" for f in dict.fromkeys((str(include), sysconfig.get_path("platinclude")))),
+            *(f"-I{folder}" for folder in includes),
             *("-c", f"{MODULE}.c", "-o", f"{MODULE}.c.o"),
         )
         second, second_peak = runner.run(f"compiling {MODULE}.c", command, folder)

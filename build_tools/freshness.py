@@ -139,13 +139,13 @@ def write_stamp(
     return True
 
 
-def known_builds() -> list[tuple[Target, Path | None]]:
-    """Every build on record of this installation: targets, and where they were asked to go."""
+def known_builds() -> list[tuple[str, Target, Path | None]]:
+    """Every build on record of this installation: name, target, and the folder asked for."""
     found = []
     for path in sorted((cache_root() / "stamps").glob("*.json")):
         stamp = _read(path)
         if stamp is not None and stamp_path(stamp.target, stamp.out) == path:
-            found.append((stamp.target, stamp.out))
+            found.append((stamp.name, stamp.target, stamp.out))
     return found
 
 

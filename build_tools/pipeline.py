@@ -163,7 +163,7 @@ def emit(equations: EquationsOfMotion) -> Emission:
     c = emit_c(equations)
     files = {
         **c.files,
-        **emit_cython(equations, c),
+        **emit_cython(equations),
         PROGRAM: equations.program.to_json(),
         MANIFEST: manifest_text(make_manifest(equations, c)),
     }
@@ -340,14 +340,15 @@ def _publish(
     """
     contents: dict[str, bytes] = {n: t.encode() for n, t in emission.files.items()}
     if module is not None:
-        contents[module.name] = module.path.read_bytes()
+        contents[module.path.name] = module.path.read_bytes()
         contents[MODULE_STAMP] = _module_stamp(emission, module).encode()
     contents[MANIFEST] = contents.pop(MANIFEST)
     changed = {n: data for n, data in contents.items() if _differs(folder / n, data)}
     left = _left_over(folder, emission)
     modules = [p.name for p in folder.glob(f"{MODULE}.*") if _is_module(p.name)]
+    current = module.path.name if module is not None else None
     if any(n in changed for n in (*emission.kernels, *emission.headers, f"{MODULE}.pyx")):
-        left += [n for n in modules if module is None or n != module.path.name]
+        left += [n for n in modules if n != current]
         left += [MODULE_STAMP] if module is None and (folder / MODULE_STAMP).exists() else []
     elif module is None and f"{MODULE}{module_suffix()}" in modules:
         result.status, result.problem = BUILT, ""  # what was compiled before still fits

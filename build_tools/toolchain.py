@@ -110,6 +110,30 @@ def python_include() -> Path:
 
 
 @lru_cache(maxsize=1)
+def numpy_include() -> tuple[Path, str]:
+    """Folder of NumPy's C headers and NumPy's version, found without importing it.
+
+    Raises
+    ------
+    CompilerMissingError
+        If NumPy is not installed, or without its headers.
+    """
+    import importlib.metadata
+    import importlib.util
+
+    spec = importlib.util.find_spec("numpy")
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        for core in ("_core", "core"):
+            folder = Path(place) / core / "include"
+            if (folder / "numpy" / "arrayobject.h").exists():
+                return folder, importlib.metadata.version("numpy")
+    raise CompilerMissingError(
+        "NumPy's C headers are missing in this Python environment; install it: "
+        f"{sys.executable} -m pip install numpy"
+    )
+
+
+@lru_cache(maxsize=1)
 def cython_version() -> str:
     """Version of Cython.
 

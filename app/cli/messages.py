@@ -54,11 +54,12 @@ def reporting(command: Command) -> Command:
 
     @functools.wraps(command)
     def wrapped(*arguments: Any, **options: Any) -> Any:
+        error: Exception | None = None
         try:
             return command(*arguments, **options)
         except KeyboardInterrupt:
             error_console().print("interrupted; nothing is half-written")
-            code, error = INTERRUPTED, None
+            code = INTERRUPTED
         except TargetError as caught:
             code, error = USAGE, caught
             say_error(str(caught))

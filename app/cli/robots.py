@@ -129,7 +129,7 @@ class Entry:
 def all_robots() -> list[Entry]:
     """Every built-in robot, and every other one with a record of its build."""
     wanted: list[tuple[Target, Path | None]] = [(Target(label), None) for label in BUILT_IN]
-    wanted += [b for b in known_builds() if b not in wanted]
+    wanted += [(t, out) for _, t, out in known_builds() if (t, out) not in wanted]
     entries = []
     for target, out in wanted:
         state = freshness(target, out)
