@@ -1,0 +1,98 @@
+r"""LaTeX and plain text of single entries of the equations.
+
+Coordinates, velocities and their rates are written with the symbols that the
+model gives them (``\phi_1``); everything else by its name, upright.  What
+would be too large to read is refused with its operation count.
+"""
+
+from __future__ import annotations
+
+import sympy
+
+from bestiary.modeling.equations import EquationsOfMotion
+from bestiary.modeling.program.sympy_bridge import input_symbols
+
+DEFAULT_LIMIT = 2_000
+"""Largest entry, in operations, that is written out unless the caller says otherwise."""
+
+Index = int | tuple[int, ...]
+
+
+def entry_expression(
+    equations: EquationsOfMotion,
+    function: str,
+    index: Index = (),
+    output: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> sympy.Expr:
+    """Closed form of one entry of an output of a function.
+
+    Parameters
+    ----------
+    equations:
+        The derived robot.
+    function, output:
+        A function and one of its outputs (the first by default).
+    index:
+        Row and column; one number for vectors, ``()`` for scalars.
+    limit:
+        Largest number of operations.
+
+    Raises
+    ------
+    KeyError, IndexError
+        If there is no such function, output or entry.
+    ExpressionTooLargeError
+        If the entry has more than ``limit`` operations written out.
+    """
+    return equations.view(function, output).entry(index, limit)
+
+
+def entry_latex(
+    equations: EquationsOfMotion,
+    function: str,
+    index: Index = (),
+    output: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> str:
+    """LaTeX of one entry; arguments and errors as in :func:`entry_expression`."""
+    expression = entry_expression(equations, function, index, output, limit)
+    names = latex_names(equations)
+    text: str = sympy.latex(expression, symbol_names=names)
+    return text
+
+
+def entry_text(
+    equations: EquationsOfMotion,
+    function: str,
+    index: Index = (),
+    output: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+) -> str:
+    """Plain text of one entry; arguments and errors as in :func:`entry_expression`."""
+    return str(entry_expression(equations, function, index, output, limit))
+
+
+def latex_names(equations: EquationsOfMotion) -> dict[sympy.Symbol, str]:
+    """How each input of the program is written in LaTeX."""
+    symbols = {c.name: c.symbol for c in equations.coordinates}
+    rates = {v.name: v.symbol for v in equations.velocities}
+    written = {}
+    for (group, name), symbol in input_symbols(equations.program).items():
+        if group == "q":
+            text = symbols.get(name) or upright(name)
+        elif group == "p":
+            text = rates.get(name) or upright(name)
+        elif group == "p_dot":
+            stem = name.removesuffix("_dot")
+            text = rf"\dot{{{rates.get(stem) or upright(stem)}}}"
+        else:
+            text = upright(name)
+        written[symbol] = text
+    return written
+
+
+def upright(name: str) -> str:
+    r"""An identifier in upright letters: ``head_mass`` gives ``\mathrm{head\_mass}``."""
+    escaped = name.replace("_", r"\_")
+    return rf"\mathrm{{{escaped}}}"
