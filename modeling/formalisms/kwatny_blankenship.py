@@ -27,7 +27,8 @@ from collections.abc import Iterable, Sequence
 
 from ..checks import check_model
 from ..equations import EquationsOfMotion
-from ..model import Body, MassLump, Model
+from ..model import Model
+from ..parts import Body, MassLump
 from ..program import Builder, Function, Program, Scalar
 from ..program.program import output
 from ..program.transform import jacobian
