@@ -75,8 +75,12 @@ def plot_momentum(result: xr.Dataset) -> Figure:
     return figure
 
 
-def skeleton(robot: Any, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Segments (from, to) in world axes [m] that show a robot's pose.
+SIDES = {"left": "tab:red", "right": "tab:green"}  # port and starboard
+CENTER = "tab:blue"
+
+
+def skeleton(robot: Any, q: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Segments (node, from, to) in world axes [m] that show a robot's pose.
 
     Each body's frame is joined to its parent's, each further node to its body's frame.
     """
@@ -85,18 +89,25 @@ def skeleton(robot: Any, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     for node in robot.meta["nodes"]:
         other = node["parent"] if node["name"] == node["body"] else node["body"]
         if other in position:
-            segments.append((position[other], position[node["name"]]))
+            segments.append((node["name"], position[other], position[node["name"]]))
     return segments
 
 
 def draw_robot(
-    robot: Any, q: np.ndarray, ax: Axes, color: str = "tab:blue", linewidth: float = 2.0
+    robot: Any, q: np.ndarray, ax: Axes, color: str | None = None, linewidth: float = 2.5
 ) -> list[Any]:
-    """Draw the skeleton of a pose into 3-D axes; returns the artists."""
+    """Draw the skeleton of a pose into 3-D axes; returns the artists.
+
+    Nodes named ``left…`` are red and ``right…`` green unless one colour is given.
+    """
     artists = []
-    for a, b in skeleton(robot, np.asarray(q, dtype=float)):
-        artists += ax.plot(*zip(a, b, strict=True), color=color, lw=linewidth, marker="o", ms=2.5)
+    for name, a, b in skeleton(robot, np.asarray(q, dtype=float)):
+        own = color or SIDES.get(name.split("_")[0], CENTER)
+        artists += ax.plot(*zip(a, b, strict=True), color=own, lw=linewidth, marker="o", ms=3)
     return artists
+
+
+VIEWS = {"3d": (22, -60), "side": (0, -90), "top": (90, -90), "front": (0, 0)}
 
 
 def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d") -> Figure:
@@ -107,17 +118,17 @@ def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d")
     import matplotlib.pyplot as plt
 
     picked = np.linspace(0, result.sizes["time"] - 1, count).round().astype(int)
-    elevation, azimuth = {"3d": (20, -60), "side": (0, -90), "top": (90, -90), "front": (0, 0)}[
-        view
-    ]
-    figure = plt.figure(figsize=(3.0 * count, 3.2))
-    center, half = _extent(robot, result, picked)
+    elevation, azimuth = VIEWS[view]
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    figure = plt.figure(figsize=(4.2 * columns, 3.0 * rows))
+    box = _extent(robot, result, picked)
     for k, index in enumerate(picked):
-        ax: Any = figure.add_subplot(1, count, k + 1, projection="3d")
+        ax: Any = figure.add_subplot(rows, columns, k + 1, projection="3d")
         draw_robot(robot, result.q.values[index], ax)
-        _frame(ax, center, half, elevation, azimuth, str(robot.meta["up"]))
+        _frame(ax, box, elevation, azimuth, str(robot.meta["up"]))
         ax.set_title(f"t = {float(result.time[index]):.2f} s", fontsize=10)
-    figure.subplots_adjust(0, 0, 1, 0.92, 0.02, 0)
+    figure.subplots_adjust(0.0, 0.02, 0.97, 0.95, 0.05, 0.1)
     return figure
 
 
@@ -132,12 +143,12 @@ def animate(
     duration = float(result.time[-1] - result.time[0])
     figure = plt.figure(figsize=(5, 4.5))
     ax: Any = figure.add_subplot(projection="3d")
-    center, half = _extent(robot, result, picked)
+    box = _extent(robot, result, picked)
 
     def update(index: int) -> list[Any]:
         ax.clear()
         artists = draw_robot(robot, result.q.values[index], ax)
-        _frame(ax, center, half, 20, -60, str(robot.meta["up"]))
+        _frame(ax, box, *VIEWS["3d"], str(robot.meta["up"]))
         ax.set_title(f"t = {float(result.time[index]):.2f} s")
         return artists
 
@@ -147,26 +158,37 @@ def animate(
 
 def _extent(
     robot: Any, result: xr.Dataset, picked: Sequence[int] | np.ndarray
-) -> tuple[np.ndarray, float]:
-    points = np.array([s for i in picked for s in skeleton(robot, result.q.values[i])])
+) -> tuple[np.ndarray, np.ndarray]:
+    """Corners of a box around all pictured poses, no side shorter than a third of the longest."""
+    points = np.array([s[1:] for i in picked for s in skeleton(robot, result.q.values[i])])
     points = points.reshape(-1, 3)
     low, high = points.min(axis=0), points.max(axis=0)
-    return (low + high) / 2, max(float((high - low).max()) / 2 * 1.05, 1e-3)
+    center, half = (low + high) / 2, (high - low) / 2
+    half = np.maximum(half * 1.05, max(float(half.max()) / 3, 1e-3))
+    return center - half, center + half
 
 
 def _frame(
-    ax: Any, center: np.ndarray, half: float, elevation: float, azimuth: float, up: str
+    ax: Any, box: tuple[np.ndarray, np.ndarray], elevation: float, azimuth: float, up: str
 ) -> None:
+    low, high = box
     for k, axis in enumerate("xyz"):
-        getattr(ax, f"set_{axis}lim")(center[k] - half, center[k] + half)
+        getattr(ax, f"set_{axis}lim")(low[k], high[k])
         getattr(ax, f"set_{axis}label")(f"{axis} [m]", fontsize=8)
-    ax.set_box_aspect((1, 1, 1))
+        getattr(ax, f"{axis}axis").set_major_locator(_few_ticks())
+    ax.set_box_aspect(high - low, zoom=1.15)
     ax.tick_params(labelsize=6)
     ax.view_init(elevation, azimuth, vertical_axis=up.lstrip("-"))
     if up.startswith("-"):
         getattr(ax, f"invert_{up[-1]}axis")()
         if up == "-z":
             ax.invert_yaxis()  # keep the frame right-handed on paper
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4)
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:
