@@ -11,8 +11,8 @@ from .c_text import comment, render
 
 
 def defaults_files(project: CProject) -> dict[str, str]:
-    """``<model>_defaults.h`` and ``.c``; nothing for a model without parameters."""
-    if "parameters" not in project.groups:
+    """``<model>_defaults.h`` and ``.c``; nothing for a program without default values."""
+    if not project.has_defaults:
         return {}
     values = {**project.common, "sets": _sets(project)}
     prefix = project.names.prefix

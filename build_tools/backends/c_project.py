@@ -97,6 +97,13 @@ class CProject:
         expected = [len(self.groups[g].symbols) for g in ("q", "p")]
         return function if sizes == expected and {"q", "p"} <= set(function.inputs) else None
 
+    @cached_property
+    def has_defaults(self) -> bool:
+        """Whether there are parameters and all of them have a default value."""
+        known = {p.name for p in self.equations.parameters}
+        group = self.groups.get("parameters")
+        return group is not None and all(s.name in known for s in group.symbols)
+
     def takes(self, function: Function, group: str) -> bool:
         """Whether a C function has an argument for this group."""
         return group in function.inputs and group in self.groups

@@ -60,10 +60,9 @@ def example(project: CProject) -> str:
     """A C program that calls one function: forward dynamics where there is one."""
     functions = project.program.functions
     function = functions.get("forward_dynamics") or next(iter(functions.values()))
-    has_defaults = "parameters" in project.groups
     prefix, macro = project.names.prefix, project.names.macro
     lines = ["#include <stdio.h>", "", f'#include "{prefix}.h"']
-    lines += [f'#include "{prefix}_defaults.h"'] if has_defaults else []
+    lines += [f'#include "{prefix}_defaults.h"'] if project.has_defaults else []
     lines += ["", "int main(void)", "{"]
     body, arguments, setup = _declarations(project, function)
     output = function.outputs[0]
@@ -91,9 +90,10 @@ def _declarations(project: CProject, function: Function) -> tuple[list[str], lis
             continue
         group = project.groups[name]
         if group.is_struct:
-            body.append(f"{prefix}_{name}_f64 {name};")
+            filled = name == "parameters" and project.has_defaults
+            body.append(f"{prefix}_{name}_f64 {name}{'' if filled else ' = {0.0}'};")
             arguments.append(f"&{name}")
-            if name == "parameters":
+            if filled:
                 setup.append(f"{default_function(project, F64)}(&{name});")
             continue
         macro = f"{project.names.macro}_N{shared.get(name, name).upper()}"
