@@ -45,6 +45,18 @@ def plot_coordinates(result: xr.Dataset, groups: Sequence[Sequence[str]] = ()) -
     return figure
 
 
+def plot_attitude(result: xr.Dataset) -> Figure:
+    """Roll, pitch and yaw of the base [deg]; needs the variable ``attitude``."""
+    figure, (ax,) = _panels(1)
+    for name in result.attitude_angle.values:
+        angle = np.degrees(result.attitude.sel(attitude_angle=name))
+        ax.plot(result.time, angle, label=str(name))
+    ax.set_ylabel("attitude [deg]")
+    ax.set_xlabel("time [s]")
+    _legend(ax)
+    return figure
+
+
 def plot_energy(result: xr.Dataset) -> Figure:
     """Energies over time and the error of the energy balance below."""
     figure, (upper, lower) = _panels(2)

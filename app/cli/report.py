@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
-
 from bestiary.build_tools.errors import TargetError
+from rich.table import Table
 
 from .exit_codes import FAILED
 from .messages import console, print_json, reporting
@@ -81,7 +80,9 @@ def summary(entries: list[Comparison]) -> str:
     agreeing = sum(e.agrees for e in entries)
     named = [e for e in entries if not e.agrees and e.note]
     wrong = len(entries) - agreeing - len(named)
-    text = f"{agreeing} of {len(entries)} printed entries agree within half a unit of the last digit"
+    text = (
+        f"{agreeing} of {len(entries)} printed entries agree within half a unit of the last digit"
+    )
     if named:
         places = ", ".join(f"{e.block}({e.row},{e.column})" for e in named)
         text += f"; the paper contradicts itself at {places}"
