@@ -205,13 +205,14 @@ class Builder:
             if node_b[0] == "mul" and self.nodes[int(node_b[1]) - 1][0] == "const":
                 inner = self.nodes[int(node_b[1]) - 1][1]
                 product = self.constant_ref(node_a[1] * inner)
-                return sign * self.mul(product, int(node_b[2]))
+                return _signed(sign, self.mul(product, int(node_b[2])))
         key: Node = ("mul", a, b)
         found = self._index.get(key)
         if found is not None:
             return sign * (found + 1)
         dimension_a, dimension_b = self._dimensions[a - 1], self._dimensions[b - 1]
-        assert dimension_a is not None and dimension_b is not None
+        assert dimension_a is not None
+        assert dimension_b is not None
         return sign * self._store(key, dimension_a * dimension_b)
 
     def div(self, a: int, b: int) -> int:
@@ -229,14 +230,15 @@ class Builder:
         divisor = self.constant_value(b)
         if divisor is not None:
             if isinstance(divisor, float):
-                return sign * self.mul(a, self.constant_ref(1.0 / divisor))
-            return sign * self.mul(a, self.constant_ref(Fraction(1) / Fraction(divisor)))
+                return _signed(sign, self.mul(a, self.constant_ref(1.0 / divisor)))
+            return _signed(sign, self.mul(a, self.constant_ref(Fraction(1) / Fraction(divisor))))
         key: Node = ("div", a, b)
         found = self._index.get(key)
         if found is not None:
             return sign * (found + 1)
         dimension_a, dimension_b = self._dimensions[a - 1], self._dimensions[b - 1]
-        assert dimension_a is not None and dimension_b is not None
+        assert dimension_a is not None
+        assert dimension_b is not None
         return sign * self._store(key, dimension_a / dimension_b)
 
     def power(self, base: int, exponent: int) -> int:
@@ -267,6 +269,8 @@ class Builder:
             folded = fold_constant(operation, values)
             if folded is not None:
                 return self.constant_ref(folded)
+        if operation in ("min", "max", "select") and arguments[-2] == arguments[-1]:
+            return arguments[-1]
         sign = 1
         if operation in ODD and arguments[0] < 0:
             sign, arguments = -1, (-arguments[0],)
@@ -320,6 +324,11 @@ class Builder:
 
     def _where(self) -> str:
         return f" (in {', '.join(self._context)})" if self._context else ""
+
+
+def _signed(sign: int, ref: int) -> int:
+    """A reference with a sign; the zero (a product that underflowed) has none."""
+    return ref if ref == ZERO else sign * ref
 
 
 def _plain_number(value: object) -> Number | None:
