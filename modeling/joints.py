@@ -50,11 +50,16 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class Column:
-    """Constant motion column of one quasi-velocity, in child axes, angular first."""
+    """Motion column of one quasi-velocity, in child axes, angular first.
+
+    ``rate`` is the (angular, linear) rate of change of the column in child axes;
+    None for a constant column, which is what all joints but arcs have.
+    """
 
     velocity: str
     angular: Vec3
     linear: Vec3
+    rate: tuple[Vec3, Vec3] | None = None
 
 
 @dataclass(frozen=True)

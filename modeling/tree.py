@@ -32,12 +32,23 @@ from .spatial import (
 
 @dataclass(frozen=True)
 class LinkColumn:
-    """Motion column of quasi-velocity number ``index``; ``rate`` is its symbol."""
+    """Motion column of quasi-velocity number ``index``; ``rate`` is its symbol.
+
+    ``change`` is the rate of the column in link axes, None where it is constant.
+    """
 
     index: int
     rate: Scalar
     angular: Vec3
     linear: Vec3
+    change: tuple[Vec3, Vec3] | None = None
+
+    def inertial_rate(self, omega: Vec3) -> tuple[Vec3, Vec3]:
+        """Rate of the column in inertial axes, ω × S and its own change, in link axes."""
+        angular, linear = omega.cross(self.angular), omega.cross(self.linear)
+        if self.change is None:
+            return angular, linear
+        return angular + self.change[0], linear + self.change[1]
 
     @property
     def unit(self) -> tuple[int, int] | None:
@@ -114,6 +125,7 @@ class KinematicTree:
                     self.rates[self._velocity_index[c.velocity]],
                     c.angular,
                     c.linear,
+                    c.rate,
                 )
                 for c in primitive.columns
             ]

@@ -93,7 +93,7 @@ def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[lis
             for other, wave in own:
                 add(mass, i, other.index, _pair(column, wave.n_moment, wave.n_force))
                 add(coriolis, i, other.index, _pair(column, wave.f_moment, wave.f_force))
-            spun = _inertial_rate(omega, column)
+            spun = column.inertial_rate(omega)
             for j, wave in below.items():
                 coupling = _pair(column, wave.n_moment, wave.n_force)
                 add(mass, i, j, coupling)
@@ -151,17 +151,13 @@ def _rigid(tree: KinematicTree, link: Link) -> Composite:
     )
 
 
-def _inertial_rate(omega: Vec3, column: LinkColumn) -> tuple[Vec3, Vec3]:
-    return omega.cross(column.angular), omega.cross(column.linear)
-
-
 def _pair(column: LinkColumn, moment: Vec3, force: Vec3) -> Scalar:
     return column.angular.dot(moment) + column.linear.dot(force)
 
 
 def _start(c: Composite, omega: Vec3, column: LinkColumn) -> _Wave:
     a, b = column.angular, column.linear
-    a_rate, b_rate = _inertial_rate(omega, column)
+    a_rate, b_rate = column.inertial_rate(omega)
     return _Wave(
         c.inertia.times(a) + c.moment.cross(b),
         b * c.mass - c.moment.cross(a),

@@ -142,6 +142,9 @@ class _JacobianSweep:
         }
         for column, angular, linear in own:
             new = _Jacobian(angular, linear, omega.cross(angular), omega.cross(linear))
+            if column.change is not None:
+                new.angular_rate = new.angular_rate + rotation.times(column.change[0])
+                new.linear_rate = new.linear_rate + rotation.times(column.change[1])
             old = moved.get(column.index)
             moved[column.index] = new if old is None else old + new
         return _Placed(link, rotation, omega, step, sliding, moved)
@@ -212,6 +215,9 @@ class _JacobianSweep:
                 angular = placed.rotation.times(column.angular)
                 linear = placed.rotation.times(column.linear)
                 epsilon = epsilon + omega.cross(angular * column.rate)
+                if column.change is not None:
+                    epsilon = epsilon + placed.rotation.times(column.change[0]) * column.rate
+                    a = a + placed.rotation.times(column.change[1]) * column.rate
                 if accelerations is not None:
                     epsilon = epsilon + angular * accelerations[column.index]
                     a = a + linear * accelerations[column.index]

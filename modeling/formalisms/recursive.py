@@ -130,6 +130,10 @@ def _velocity_bias(tree: KinematicTree, link: Link, *, with_centripetal: bool) -
         spin = spin + column.angular * column.rate
     slide = tree.relative_velocity(link)
     angular, linear = omega.cross(spin), omega.cross(slide)
+    for column in link.columns:
+        if column.change is not None:
+            angular = angular + column.change[0] * column.rate
+            linear = linear + column.change[1] * column.rate
     if link.parent >= 0:
         above = tree.angular_velocities[link.parent]
         carried = above.cross(link.rotation.apply(slide))
