@@ -201,7 +201,7 @@ class Builder:
             a, b, node_a, node_b = b, a, node_b, node_a
         if node_a[0] == "const":
             if node_b[0] == "const":
-                return sign * self.constant_ref(node_a[1] * node_b[1])
+                return _signed(sign, self.constant_ref(node_a[1] * node_b[1]))
             if node_b[0] == "mul" and self.nodes[int(node_b[1]) - 1][0] == "const":
                 inner = self.nodes[int(node_b[1]) - 1][1]
                 product = self.constant_ref(node_a[1] * inner)
