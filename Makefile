@@ -59,7 +59,7 @@ $(VENV)/.python:
 
 $(VENV)/.files: $(VENV)/.python FORCE
 	@find app build_tools generated modeling solvers -type f \
-		\( -name '*.py' -o -name '*.jinja' -o -name 'manifest.json' \) | LC_ALL=C sort > $@.new
+		\( -name '*.py' -o -name '*.jinja' \) | LC_ALL=C sort > $@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 clean:

@@ -60,18 +60,15 @@ class BuildExtensions(build_ext):
         if self.editable_mode:
             self.extensions = []
             self.distribution.ext_modules = []
-        elif self.extensions:
-            import numpy
-            from Cython.Build import cythonize
 
-            for extension in self.extensions:
-                extension.include_dirs.append(numpy.get_include())
-            self.extensions = cythonize(
-                self.extensions,
-                build_dir=self.build_temp,
-                compiler_directives={"language_level": "3"},
-                quiet=True,
-            )
+    def build_extension(self, ext: Extension) -> None:
+        import numpy
+        from Cython.Build import cythonize
+
+        # the translated C belongs among the temporary files, not beside its source
+        ext.include_dirs.append(numpy.get_include())
+        ext.sources = cythonize([ext], build_dir=self.build_temp, quiet=True)[0].sources
+        super().build_extension(ext)
 
     def run(self) -> None:
         if self.extensions:

@@ -25,7 +25,7 @@ from bestiary.modeling.version import __version__
 
 from .errors import CompilerMissingError
 from .files import sha256, write_atomically
-from .locations import cache_root, in_checkout, source_root
+from .locations import cache_root, folder_name, in_checkout, packaged_models, source_root
 from .targets import Target
 from .toolchain import compiler_command, module_suffix
 
@@ -215,13 +215,15 @@ def _compiler_state() -> str:
 def _without_stamp(target: Target, out: Path | None) -> Freshness:
     if target.path is not None:
         return Freshness(MISSING, "was not built before")
-    folder = target.folder(target.label, out)
+    module = f"_kernel{module_suffix()}"
+    installed = packaged_models() / target.label
+    if not in_checkout() and target.is_packaged and out is None and (installed / module).exists():
+        return Freshness(FRESH, "", target.label, installed)  # a wheel's sources do not change
+    folder = target.folder(folder_name(target.label, dict(target.options)), out)
     if not (folder / "manifest.json").exists():
         return Freshness(MISSING, "was not built before", target.label)
-    if not (folder / f"_kernel{module_suffix()}").exists():
+    if not (folder / module).exists():
         return Freshness(UNBUILT, "has no compiled module", target.label, folder)
-    if not in_checkout() and out is None:  # an installed wheel, whose sources do not change
-        return Freshness(FRESH, "", target.label, folder)
     return Freshness(STALE, "no record of the last build", target.label, folder)
 
 

@@ -18,7 +18,7 @@ from .compiler import MODULE, CompiledModule, ObjectReport, compile_module
 from .errors import CompilerMissingError, FolderError, TargetError
 from .files import sha256, uninterrupted, write_atomically
 from .freshness import drop_stamp, freshness, source_state, write_stamp
-from .locations import cached_models, is_writable
+from .locations import cached_models, is_writable, packaged_models
 from .locks import folder_lock
 from .targets import Target, derive
 from .toolchain import module_suffix
@@ -239,6 +239,8 @@ def check(target: Target, *, out: Path | None = None) -> CheckResult:
     equations = derive(target).equations
     emission = _emit(target, equations)
     folder = target.folder(equations.name, out)
+    if target.is_packaged and out is None:
+        folder = packaged_models() / target.label
     differences = []
     for name, text in emission.files.items():
         try:

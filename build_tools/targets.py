@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bestiary.modeling.animals import BUILT_IN
 
 from .errors import TargetError
-from .locations import cached_models, canonical, folder_name, packaged_models
+from .locations import cached_models, canonical, folder_name, in_checkout, packaged_models
 from .user_file import check_options, closest, run_user_file
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Target:
         return self.path is None and not self.options
 
     def folder(self, name: str, out: Path | None) -> Path:
-        """Where the robot lands: ``out``/name, ``generated/``, or the user's cache.
+        """Where the robot lands: ``out``/name, ``generated/`` of a checkout, or the user's cache.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class Target:
         """
         if out is not None:
             return out / name
-        if self.is_packaged:
+        if self.is_packaged and in_checkout():
             return packaged_models() / self.label
         label = name if self.path is not None else self.label
         return cached_models() / folder_name(label, dict(self.options))

@@ -94,7 +94,7 @@ def choose(equations: EquationsOfMotion, text: str) -> Chosen:
         known = [*equations.functions, *SHORT]
         raise TargetError(
             f"{equations.name} has no function {name!r}{closest(name, known)}; "
-            f"it has {', '.join(equations.functions)} (and short: {', '.join(SHORT)})"
+            f"it has {_listed(equations)} (and short: {', '.join(SHORT)})"
         )
     outputs = [o.name for o in equations.program.functions[function].outputs]
     output = match["output"]
@@ -114,6 +114,14 @@ def choose(equations: EquationsOfMotion, text: str) -> Chosen:
         for k, (word, extent) in enumerate(zip(words, view.shape, strict=True))
     )
     return Chosen(equations, title, function, output, index, view)
+
+
+def _listed(equations: EquationsOfMotion) -> str:
+    """Names of the functions, those of the nodes summed up."""
+    nodes = {n.name for n in equations.nodes}
+    names = [f for f in equations.functions if f.rpartition("_")[0] not in nodes]
+    kinds = "_pose, _velocity and _jacobian of each node"
+    return f"{', '.join(names)}, and {kinds} ({', '.join(sorted(nodes))})" if nodes else ""
 
 
 def _position(equations: EquationsOfMotion, title: str, word: str, extent: int, axis: int) -> int:

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from bestiary.build_tools.freshness import FRESH
 
+from .build import display_path
 from .messages import console, print_json, reporting
 from .robots import Entry, all_robots
 
@@ -26,8 +27,10 @@ def list_command(
 ) -> None:
     """List robots: degrees of freedom, operations, program hash, fresh or stale.
 
-    Operations are those of one evaluation of M, C and F together, and of the
-    forward dynamics.
+    Columns: dof, degrees of freedom; q, coordinates; u, inputs; operations of
+    one evaluation of M, C and F together, and of the forward dynamics; the
+    first digits of the program's SHA-256; and whether the generated files are
+    fresh, stale, not compiled or missing.
     """
     rows = [_row(entry) for entry in all_robots()]
     if as_json:
@@ -36,9 +39,9 @@ def list_command(
     table = Table(box=None, header_style="bold", pad_edge=False)
     for heading, justify in (
         ("robot", "left"),
-        ("degrees of freedom", "right"),
-        ("coordinates", "right"),
-        ("inputs", "right"),
+        ("dof", "right"),
+        ("q", "right"),
+        ("u", "right"),
         ("M, C, F", "right"),
         ("forward dynamics", "right"),
         ("program", "left"),
@@ -65,9 +68,10 @@ def _row(entry: Entry) -> dict[str, Any]:
     robot, target = entry.robot, entry.target
     manifest = robot.manifest if robot is not None else {}
     options = " ".join(f"{k}={v}" for k, v in target.options)
+    place = f"(in {display_path(entry.out)})" if entry.out is not None else ""
     return {
         "name": entry.state.name or target.label,
-        "label": f"{entry.state.name or target.label} {options}".strip(),
+        "label": " ".join(w for w in (entry.state.name or target.label, options, place) if w),
         "built_in": target.path is None,
         "model_file": str(target.path) if target.path else None,
         "options": dict(target.options),

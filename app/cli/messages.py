@@ -17,12 +17,16 @@ from bestiary.build_tools.errors import BuildError, TargetError
 from . import settings
 from .exit_codes import FAILED, INTERRUPTED, USAGE
 
+UNBROKEN = 200
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def console() -> Console:
-    """Console of the results (standard output)."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    """Console of the results (standard output); as wide as need be where it is no terminal."""
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    return Console(highlight=False, soft_wrap=True, width=UNBROKEN)
 
 
 def error_console() -> Console:

@@ -124,6 +124,7 @@ class Entry:
     target: Target
     state: Freshness
     robot: Robot | None
+    out: Path | None = None
 
 
 def all_robots() -> list[Entry]:
@@ -136,5 +137,6 @@ def all_robots() -> list[Entry]:
         if target.label not in BUILT_IN and state.folder is None:
             continue
         folder = state.folder
-        entries.append(Entry(target, state, _read(folder) if folder is not None else None))
+        robot = _read(folder) if folder is not None else None
+        entries.append(Entry(target, state, robot, out))
     return entries

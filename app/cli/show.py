@@ -74,7 +74,7 @@ def show_command(
         return
     chosen = choose(robot.equations, expression)
     if chosen.index is None:
-        _print_pattern(printer, chosen, as_json)
+        _print_pattern(printer, robot.name, chosen, as_json)
         return
     text, size = chosen.written(limit, variant, latex)
     if as_json:
@@ -179,7 +179,7 @@ def _functions(functions: dict[str, Any]) -> Table:
     return table
 
 
-def _print_pattern(printer: Console, chosen: Chosen, as_json: bool) -> None:
+def _print_pattern(printer: Console, name: str, chosen: Chosen, as_json: bool) -> None:
     sizes = chosen.sizes()
     if as_json:
         print_json(
@@ -198,4 +198,4 @@ def _print_pattern(printer: Console, chosen: Chosen, as_json: bool) -> None:
     for number, row in enumerate(sizes):
         marks = " ".join("·" if s is None else str(len(str(s))) for s in row)
         printer.print(f"{number:4d}  {marks}", markup=False)
-    printer.print(f"one entry: bestiary show … '{chosen.example}'", style="dim", markup=False)
+    printer.print(f"one entry: bestiary show {name} '{chosen.example}'", style="dim", markup=False)
