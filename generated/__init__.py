@@ -135,9 +135,13 @@ def available() -> list[Entry]:
 
 
 def restore(
-    reference: str, variant: str | None, values: Mapping[str, float], program_sha256: str
+    reference: str,
+    variant: str | None,
+    values: Mapping[str, float],
+    program_sha256: str,
+    compiled: bool,
 ) -> Robot:
-    """Load a pickled robot: the same model with the same parameter values.
+    """Load a pickled robot: the same model, in the same form, with the same parameter values.
 
     Raises
     ------
@@ -151,7 +155,7 @@ def restore(
         raise GeneratedFolderError(
             f"{folder.model.name} was pickled with other equations than those in {folder.path}"
         )
-    robot = _robot_class(folder, None)(None, variant)
+    robot = _robot_class(folder, None if compiled else False)(None, variant)
     return robot.with_parameters(**values) if values else robot
 
 
@@ -167,16 +171,30 @@ def _find(name: str | os.PathLike[str], options: Mapping[str, Any]) -> ModelFold
                 f"{path} is not a generated folder: there is no {MANIFEST} in it"
             )
         return _open(path, str(path))
-    wanted = folder_name(name, options)
+    given = {key: value for key, value in options.items() if value is not None}
+    wanted = folder_name(name, given)
     found = find_folders()
-    if wanted in found:
-        return _open(found[wanted], wanted)
+    for candidate in dict.fromkeys((wanted, name)):
+        if candidate in found:
+            folder = _open(found[candidate], candidate)
+            if _has_options(folder, given, candidate == name):
+                return folder
     places = ", ".join(map(str, search_path()))
     raise ModelNotFoundError(
-        f"no generated model {wanted!r}{suggestion(wanted, found)} "
-        f"Build it with: {_build_command(name, options)}\n"
+        f"no generated model {wanted!r}{suggestion(wanted, found)}\n"
+        f"Build it with: {_build_command(name, given)}\n"
         f"Built models: {listed(found)} (looked in {places})"
     )
+
+
+def _has_options(folder: ModelFolder, given: Mapping[str, Any], plain: bool) -> bool:
+    """Whether a folder was built with the given options.
+
+    The name of a folder says its options, but a plain name stands for the
+    model's own: those are looked up in the manifest.
+    """
+    built: Mapping[str, Any] = folder.model.manifest["options"]
+    return all(built.get(key, None if plain else value) == value for key, value in given.items())
 
 
 def _open(path: Path, reference: str) -> ModelFolder:
@@ -188,10 +206,7 @@ def _open(path: Path, reference: str) -> ModelFolder:
 
 
 def _build_command(name: str, options: Mapping[str, Any]) -> str:
-    given = {k: v for k, v in options.items() if v is not None}
-    if set(given) <= {"base"}:
-        return f"bestiary build {folder_name(name, options)}"
-    return " ".join(["bestiary build", name, *(f"{k}={v}" for k, v in given.items())])
+    return " ".join(["bestiary build", name, *(f"--set {k}={v}" for k, v in options.items())])
 
 
 def _robot_class(folder: ModelFolder, compiled: bool | None) -> type[Robot]:

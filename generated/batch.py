@@ -39,6 +39,7 @@ class Batches:
         _order: ClassVar[tuple[str, ...]]
         _failure: Any
         _batch: Any
+        node_pose: Any
         name: Any
 
     def node_pose_batch(
@@ -62,9 +63,15 @@ class Batches:
         world = self._checker.frame("node_velocity_batch", frame)
         result: Array = self._run_node("velocity", name, (q, p), threads, out)
         if world:
-            rotation = self.node_pose_batch(name, q, threads=threads)[..., :3, :3]
-            result[:, :3] = np.einsum("...ij,nj->ni", rotation, result[:, :3])
-            result[:, 3:] = np.einsum("...ij,nj->ni", rotation, result[:, 3:])
+            single = np.ndim(q) == 1
+            pose = (
+                self.node_pose(name, q)
+                if single
+                else self.node_pose_batch(name, q, threads=threads)
+            )
+            rotation = pose[..., :3, :3]
+            result[:, :3] = (rotation @ result[:, :3, np.newaxis])[..., 0]
+            result[:, 3:] = (rotation @ result[:, 3:, np.newaxis])[..., 0]
         return result
 
     def node_jacobian_batch(

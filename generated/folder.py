@@ -9,8 +9,11 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
+import shutil
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -161,7 +164,19 @@ def _import_extension(path: Path) -> ModuleType:
     key = (str(path), status.st_ino, status.st_mtime_ns)
     if key in _imported:
         return _imported[key]
-    spec = importlib.util.spec_from_file_location(f"bestiary.generated.{path.parent.name}", path)
+    if any(known[0] == key[0] for known in _imported):
+        # The platform's loader knows libraries by their path: a module that was built anew
+        # in the meantime must come under another one.
+        with tempfile.TemporaryDirectory(prefix="bestiary-", ignore_cleanup_errors=True) as folder:
+            copy = shutil.copyfile(path, Path(folder) / path.name)
+            _imported[key] = _load_extension(copy, path.parent.name)
+    else:
+        _imported[key] = _load_extension(path, path.parent.name)
+    return _imported[key]
+
+
+def _load_extension(path: Path, model: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"bestiary.generated.{model}", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not an extension module")
     spec.name = f"{spec.name}.{MODULE}"
@@ -171,7 +186,6 @@ def _import_extension(path: Path) -> ModuleType:
     spec.loader.exec_module(module)
     if before is None:  # Cython registers the bare name of the file as well
         sys.modules.pop(MODULE, None)
-    _imported[key] = module
     return module
 
 
@@ -206,7 +220,7 @@ def folder_name(name: str, options: Mapping[str, Any] | None = None) -> str:
         else:
             text = repr(value).replace(".", "p").replace("-", "m").replace("+", "")
             parts.append(f"{key}{text}")
-    return "_".join(parts)
+    return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts))
 
 
 def packaged_models() -> Path:

@@ -366,7 +366,8 @@ class Robot(Batches, Rollouts):
 
         base = self._model.default_values(self._variant)
         own = {n: v for n, v in self._parameters.items() if v != base[n]}
-        return restore, (self._folder.reference, self._variant, own, self._model.program_sha256)
+        where, digest = self._folder.reference, self._model.program_sha256
+        return restore, (where, self._variant, own, digest, self._compiled)
 
     if TYPE_CHECKING:  # the kernel has these; see ``_kernel.pyi`` of each model
 
