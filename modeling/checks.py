@@ -46,12 +46,14 @@ def check_model(model: Model) -> None:
 
 
 def _require_mass_beyond_joints(model: Model) -> None:
-    carried = {name: bool(body.lumps) for name, body in model.bodies.items()}
+    carried = {name: bool(body.lumps or body.arcs) for name, body in model.bodies.items()}
+    bending = {n for body in model.bodies.values() for arc in body.arcs for n in arc.names}
     for body in reversed(model.bodies.values()):
         if body.parent is not None and carried[body.name]:
             carried[body.parent.name] = True
     for body in model.bodies.values():
-        if body.joint.velocities and not carried[body.name]:
+        bends = bending.issuperset(c.name for c in body.joint.coordinates)
+        if body.joint.velocities and not carried[body.name] and not bends:
             raise ModelError(
                 f"body {body.name!r}: its joint moves no mass; a massless body needs a body with "
                 "mass beyond it"
@@ -64,6 +66,13 @@ def _require_not_negative(model: Model, body: Body, values: Mapping[str, float],
         (mass,) = _numbers(model, [lump.mass], values)
         if mass < 0:
             raise ModelError(f"{label}: mass must not be negative, got {mass:g} kg{tag}")
+    for arc in body.arcs:
+        mass, length = _numbers(model, [arc.mass, arc.length], values)
+        if mass < 0 or length <= 0:
+            raise ModelError(
+                f"arc on body {body.name!r}: mass must not be negative and length must be "
+                f"positive, got {mass:g} kg and {length:g} m{tag}"
+            )
     if body.buoyancy is not None:
         (volume,) = _numbers(model, [body.buoyancy.volume], values)
         if volume < 0:

@@ -112,10 +112,13 @@ def _direction(builder: Builder, axis: Axis, owner: str) -> Vec3:
                 "or a direction of three numbers"
             )
         return unit_vector(builder, AXES.index(letter)) * sign
-    values = [float(v) for v in axis]
+    try:
+        values = [float(v) for v in axis]
+    except (TypeError, ValueError):
+        values = []
     length = math.sqrt(sum(v * v for v in values))
     if len(values) != 3 or not math.isfinite(length) or length == 0:
-        raise ModelError(f"{owner}: axis {tuple(axis)} must be three finite numbers, not all zero")
+        raise ModelError(f"{owner}: axis {axis!r} must be three finite numbers, not all zero")
     return Vec3(*(builder.constant(v / length) for v in values))
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from .continuum.arc import Arc
+from .continuum.mass import ArcMass
 from .errors import ModelError
 from .joints import AXES, Coordinate, Fixed, Joint
 from .names import identifier
@@ -130,6 +132,11 @@ class Model:
             raise ModelError(f"variant {name!r}: unknown parameter {', '.join(unknown)}")
         if name in self.variants:
             raise ModelError(f"variant {name!r} is declared twice")
+        for parameter, value in values.items():
+            if not math.isfinite(value):
+                raise ModelError(
+                    f"variant {name!r}: {parameter!r} must be finite, got {float(value)!r}"
+                )
         self.variants[name] = {k: float(v) for k, v in values.items()}
         self.variant_notes[name] = note
         if impossible_inertia:
@@ -254,6 +261,42 @@ class Model:
             )
         )
 
+    def arc(
+        self,
+        name: str,
+        *,
+        parent: Body | str,
+        length: Quantity,
+        mass: Quantity,
+        names: tuple[str, str] | None = None,
+        at: Triple = (0, 0, 0),
+        orientation: Triple = (0, 0, 0),
+    ) -> Body:
+        """Add a constant-curvature segment of uniform mass; returns the body at its end.
+
+        Parameters
+        ----------
+        name:
+            Name of the end body, to which a further segment may be attached.
+        parent, at, orientation:
+            Where the segment starts; unbent it points along −y there.
+        length, mass:
+            m and kg of the segment, whose mass sits on its centre line.
+        names:
+            The bending coordinates (u, w) = θ (cos φ, sin φ) [rad]: the end is turned
+            by the rotation vector (u, 0, w); ``<name>_u`` and ``<name>_w`` by default.
+        """
+        label = f"arc {name!r}"
+        base = self.body(f"{name}_base", parent=parent, at=at, orientation=orientation)
+        u, w = names or (f"{name}_u", f"{name}_w")
+        extent = self._quantity(length, f"{name}_length", "m", f"{label}: length")
+        weight = self._quantity(mass, f"{name}_mass", "kg", f"{label}: mass")
+        if extent.is_zero:
+            raise ModelError(f"{label}: length must not be zero")
+        end = self.body(name, parent=base, joint=Arc((u, w), extent))
+        base.arcs.append(ArcMass(self.builder, weight, extent, (u, w)))
+        return end
+
     def buoyancy(self, body: Body | str, volume: Quantity, center: Triple = (0, 0, 0)) -> None:
         """Let a body displace fluid: volume [m^3] and its centre [m] in body axes."""
         owner = self._body(body)
@@ -334,8 +377,10 @@ class Model:
             raise ModelError(f"force input {name!r}: no node {node!r}")
         values = [float(v) for v in direction]
         length = math.sqrt(sum(v * v for v in values))
-        if len(values) != 3 or not length:
-            raise ModelError(f"force input {name!r}: direction must be three numbers, not all 0")
+        if len(values) != 3 or not math.isfinite(length) or not length:
+            raise ModelError(
+                f"force input {name!r}: direction must be three numbers, finite and not all 0"
+            )
         vector = Vec3(*(self.builder.constant(v / length) for v in values))
         self._input(Input(name, "N", node=node, direction=vector, world_axes=world_axes))
 
@@ -472,5 +517,7 @@ def _quarter_turns(value: Quantity) -> int | None:
     """0–3 if the literal angle is a multiple of 90°, to the last digit; else None."""
     if isinstance(value, Scalar):
         return 0 if value.is_zero else None
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return None  # refused as a quantity
     turns = value / (math.pi / 2)
     return round(turns) % 4 if abs(turns - round(turns)) < 1e-14 else None

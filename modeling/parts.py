@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .continuum.mass import ArcMass
 from .joints import RealisedJoint
 from .program import Scalar
 from .spatial import Rotation, Sym3, Vec3
@@ -49,6 +50,7 @@ class Body:
     orientation: Rotation
     lumps: list[MassLump] = field(default_factory=list)
     buoyancy: Buoyancy | None = None
+    arcs: list[ArcMass] = field(default_factory=list)
 
     def __repr__(self) -> str:
         return f"Body({self.name!r})"

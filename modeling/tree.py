@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from .continuum.mass import ArcMass
 from .model import Model
 from .parts import Body, Node
 from .program import Builder, Scalar
@@ -60,6 +61,14 @@ class LinkColumn:
         return None
 
 
+@dataclass(frozen=True)
+class LinkArc:
+    """An arc's moving mass on its base link, with the numbers of its two velocities."""
+
+    mass: ArcMass
+    indices: tuple[int, int]
+
+
 @dataclass
 class Link:
     """One moving frame of the tree."""
@@ -76,6 +85,7 @@ class Link:
     weight: Scalar
     weight_moment: Vec3
     children: list[int] = field(default_factory=list)
+    arcs: list[LinkArc] = field(default_factory=list)
 
     @property
     def has_mass(self) -> bool:
@@ -102,8 +112,9 @@ class KinematicTree:
 
     @property
     def has_shared_velocities(self) -> bool:
-        """Whether some quasi-velocity moves more than one link (coupled joints)."""
+        """Whether some quasi-velocity moves more than one link or arc (coupled joints)."""
         indices = [c.index for link in self.links for c in link.columns]
+        indices += [k for link in self.links for arc in link.arcs for k in arc.indices]
         return len(indices) != len(set(indices))
 
     @property
@@ -171,6 +182,13 @@ class KinematicTree:
                 link.mass = link.mass + lump.mass
                 link.moment = link.moment + lump.com * lump.mass
                 link.inertia = link.inertia + lump.inertia + point_inertia(lump.com, lump.mass)
+        for arc in body.arcs:
+            with self.builder.context(f"arc on body {body.name!r}"):
+                link.mass = link.mass + arc.mass
+                link.moment = link.moment + arc.moment
+                link.inertia = link.inertia + arc.inertia
+            first, second = (self._velocity_index[f"{n}_rate"] for n in arc.names)
+            link.arcs.append(LinkArc(arc, (first, second)))
         link.weight, link.weight_moment = link.mass, link.moment
         if body.buoyancy is not None:
             with self.builder.context(f"buoyancy of body {body.name!r}"):

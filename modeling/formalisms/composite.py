@@ -35,7 +35,7 @@ from ..spatial import (
     zero_matrix,
     zero_vector,
 )
-from ..tree import KinematicTree, Link, LinkColumn
+from ..tree import KinematicTree, Link, LinkArc, LinkColumn
 
 
 @dataclass
@@ -87,6 +87,12 @@ def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[lis
     for link in reversed(tree.links):
         composite, below = composites[link.index], waves[link.index]
         omega = tree.angular_velocities[link.index]
+        for arc in link.arcs:
+            block, spin_block = _start_arc(arc, omega, below)
+            for k, i in enumerate(arc.indices):
+                for m, j in enumerate(arc.indices):
+                    add(mass, i, j, block[k][m])
+                    add(coriolis, i, j, spin_block[k][m])
         own = [(column, _start(composite, omega, column)) for column in link.columns]
         for column in link.columns:
             i = column.index
@@ -142,12 +148,43 @@ def _rigid(tree: KinematicTree, link: Link) -> Composite:
     half = (i.xx + i.yy + i.zz) * 0.5
     second = Sym3(half - i.xx, half - i.yy, half - i.zz, -i.xy, -i.xz, -i.yz)
     columns = [-omega.cross(c) for c in second.matrix().rows]  # −ω × P e_k
-    return Composite(
-        link.mass,
-        link.moment,
-        link.inertia,
-        omega.cross(link.moment),
-        Mat3.of([[c[r] for c in columns] for r in range(3)]),
+    moment_rate = omega.cross(link.moment)
+    rotation_rate = Mat3.of([[c[r] for c in columns] for r in range(3)])
+    for arc in link.arcs:  # ṙ in the link adds m∫ṙ to h̊ and m∫(r·ṙ 1 − ṙ rᵀ) to D
+        moving, position = arc.mass.velocity, arc.mass.position
+        moment_rate = moment_rate + arc.mass.total(moving)
+        p = arc.mass.outer(moving, position).rows
+        trace = p[0].x + p[1].y + p[2].z
+        rotation_rate = rotation_rate + Mat3.of(
+            [[trace - p[i][j] if i == j else -p[i][j] for j in range(3)] for i in range(3)]
+        )
+    return Composite(link.mass, link.moment, link.inertia, moment_rate, rotation_rate)
+
+
+def _start_arc(
+    arc: LinkArc, omega: Vec3, waves: dict[int, _Wave]
+) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
+    """Blocks (2×2) of M and C of an arc alone; its waves join those below its base link."""
+    mass = arc.mass
+    position = mass.position
+    spinning = position.crossed_by(omega) + mass.velocity  # r̊
+    fields = mass.by_bending
+    rates = [
+        field.crossed_by(omega) + change
+        for field, change in zip(fields, mass.bending_rates, strict=True)
+    ]
+    for k, i in enumerate(arc.indices):
+        wave = _Wave(
+            mass.cross(position, fields[k]),
+            mass.total(fields[k]),
+            mass.cross(position, rates[k]),
+            mass.total(rates[k]),
+            mass.cross(spinning, fields[k]),
+        )
+        waves[i] = waves[i] + wave if i in waves else wave
+    return (
+        [[mass.dot(field, other) for other in fields] for field in fields],
+        [[mass.dot(field, rate) for rate in rates] for field in fields],
     )
 
 

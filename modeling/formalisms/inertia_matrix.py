@@ -25,11 +25,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..checks import check_model
+from ..continuum.mass import Field
 from ..equations import EquationsOfMotion
 from ..model import Model
 from ..program import Scalar
 from ..spatial import Mat3, Rotation, Vec3, unit_vector, zero_vector
-from ..tree import KinematicTree, Link
+from ..tree import KinematicTree, Link, LinkArc
 from .assembly import Dynamics, assemble
 from .factorization import solve_symmetric
 
@@ -186,16 +187,47 @@ class _JacobianSweep:
                 force = at_center[j][1] * lump.mass
                 turning = lump.inertia.times(column.angular)
                 torque = lump.inertia.times(column.angular_rate) + spin.times(column.angular)
-                for i, other in columns.items():
+                for i, row in columns.items():
                     if i <= j:
-                        value = at_center[i][0].dot(momentum) + other.angular.dot(turning)
+                        value = at_center[i][0].dot(momentum) + row.angular.dot(turning)
                         mass[i][j] = mass[i][j] + value
-                    bias = at_center[i][0].dot(force) + other.angular.dot(torque)
+                    bias = at_center[i][0].dot(force) + row.angular.dot(torque)
                     coriolis[i][j] = coriolis[i][j] + bias
+        for placed, arc in self._arcs():
+            fields = self._arc_columns(placed, arc)
+            for i, (field, _) in fields.items():
+                for j, (other, rate) in fields.items():
+                    if i <= j:
+                        mass[i][j] = mass[i][j] + arc.mass.dot(field, other)
+                    coriolis[i][j] = coriolis[i][j] + arc.mass.dot(field, rate)
         for i in range(n):
             for j in range(i):
                 mass[i][j] = mass[j][i]
         return mass, coriolis
+
+    def _arcs(self) -> list[tuple[_Placed, LinkArc]]:
+        return [(placed, arc) for placed in self.placed for arc in placed.link.arcs]
+
+    @staticmethod
+    def _arc_columns(placed: _Placed, arc: LinkArc) -> dict[int, tuple[Field, Field]]:
+        """Velocity fields J(x) of an arc's points and their inertial rates, by velocity.
+
+        The blocks A_k and B_k of section 2.3 and appendix B of the paper.
+        """
+        mass, omega = arc.mass, placed.omega
+        position = mass.position.turned(placed.rotation)
+        moving = position.crossed_by(omega) + mass.velocity.turned(placed.rotation)
+        result = {}
+        for k, j in placed.columns.items():
+            field = Field({0: j.linear}) + position.crossed_by(j.angular)
+            rate = Field({0: j.linear_rate}) + position.crossed_by(j.angular_rate)
+            result[k] = field, rate + moving.crossed_by(j.angular)
+        for k, own, change in zip(arc.indices, mass.by_bending, mass.bending_rates, strict=True):
+            field = own.turned(placed.rotation)
+            rate = field.crossed_by(omega) + change.turned(placed.rotation)
+            old = result.get(k)
+            result[k] = (field, rate) if old is None else (old[0] + field, old[1] + rate)
+        return result
 
     def inverse(self, accelerations: Sequence[Scalar] | None) -> list[Scalar]:
         """M ṗ + C p + weight by one acceleration recursion, eqs (A9)–(A12)."""
@@ -235,6 +267,25 @@ class _JacobianSweep:
             force = (at_center - self.gravity) * lump.mass
             torque = lump.inertia.times(epsilon) + omega.cross(lump.inertia.times(omega))
             self._project(forces, owner, lump.arm, force, torque)
+        for owner, arc in self._arcs():
+            fields = self._arc_columns(owner, arc)
+            index = owner.link.index
+            acceleration = Field({0: linears[index] - self.gravity})
+            position = arc.mass.position.turned(owner.rotation)
+            moving = arc.mass.velocity.turned(owner.rotation)
+            acceleration = acceleration + position.crossed_by(epsilons[index])
+            swirl = position.crossed_by(owner.omega) + moving.scaled(b.constant(2))
+            acceleration = acceleration + swirl.crossed_by(owner.omega)
+            rates = (arc.mass.u_rate, arc.mass.w_rate)
+            for change, rate in zip(arc.mass.bending_rates, rates, strict=True):
+                acceleration = acceleration + change.turned(owner.rotation).scaled(rate)
+            if accelerations is not None:
+                for k, own in zip(arc.indices, arc.mass.by_bending, strict=True):
+                    acceleration = acceleration + own.turned(owner.rotation).scaled(
+                        accelerations[k]
+                    )
+            for k, (field, _) in fields.items():
+                forces[k] = forces[k] + arc.mass.dot(field, acceleration)
         self._add_buoyancy(forces)
         return forces
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from ..errors import ModelError
 from ..program import Scalar
 from ..spatial import Mat3, Sym3, Vec3, zero_vector
-from ..tree import KinematicTree, Link
+from ..tree import KinematicTree, Link, LinkArc
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,9 @@ def inverse_dynamics(
         turns.append(_turn_matrix(motion.angular, omegas[link.index]))
         wrenches.append(_body_wrench(tree, link, motion, turns[-1], with_weight))
     forces = [b.constant(0)] * tree.size
+    for link in tree.links:
+        for arc in link.arcs:
+            _add_arc(tree, link, arc, motions[link.index], accelerations, wrenches, forces)
     for link in reversed(tree.links):
         moment, force = wrenches[link.index]
         for column in link.columns:
@@ -82,6 +85,11 @@ def weight_forces(tree: KinematicTree) -> list[Scalar]:
     b = tree.builder
     forces = [b.constant(0)] * tree.size
     totals = [(link.weight, link.weight_moment) for link in tree.links]
+    for link in tree.links:
+        for arc in link.arcs:
+            for index, field in zip(arc.indices, arc.mass.by_bending, strict=True):
+                pull = arc.mass.total(field).dot(tree.gravity[link.index])
+                forces[index] = forces[index] - pull
     for link in reversed(tree.links):
         mass, moment = totals[link.index]
         g = tree.gravity[link.index]
@@ -94,6 +102,45 @@ def weight_forces(tree: KinematicTree) -> list[Scalar]:
             old = totals[link.parent]
             totals[link.parent] = (old[0] + mass, old[1] + moved)
     return forces
+
+
+def _add_arc(
+    tree: KinematicTree,
+    link: Link,
+    arc: LinkArc,
+    motion: Motion,
+    accelerations: Sequence[Scalar] | None,
+    wrenches: list[tuple[Vec3, Vec3]],
+    forces: list[Scalar],
+) -> None:
+    """What an arc needs beyond a rigid body of its present shape.
+
+    The point at r accelerates with a + E r + z, z = 2ω × ṙ + r̈; a and E act on
+    the link's (m, h, I), which include the arc.
+    """
+    mass, omega = arc.mass, tree.angular_velocities[link.index]
+    first, second = mass.bending_rates
+    extra = (
+        mass.velocity.crossed_by(omega * 2) + first.scaled(mass.u_rate) + second.scaled(mass.w_rate)
+    )
+    if accelerations is not None:
+        for index, field in zip(arc.indices, mass.by_bending, strict=True):
+            extra = extra + field.scaled(accelerations[index])
+    moment, force = wrenches[link.index]
+    wrenches[link.index] = (
+        moment + mass.cross(mass.position, extra),
+        force + mass.total(extra),
+    )
+    linear = motion.linear
+    if tree.has_buoyancy:  # weight is a wrench there, not an acceleration of the world
+        linear = linear - tree.gravity[link.index]
+    turn = _turn_matrix(motion.angular, omega).rows
+    for index, field in zip(arc.indices, mass.by_bending, strict=True):
+        pairs = mass.outer(field, mass.position).rows  # ∫ r_u rᵀ, so r_u · E r = E : that
+        work = mass.total(field).dot(linear) + mass.dot(field, extra)
+        for row, pair in zip(turn, pairs, strict=True):
+            work = work + row.dot(pair)
+        forces[index] = forces[index] + work
 
 
 def _turn_matrix(alpha: Vec3, omega: Vec3) -> Mat3:

@@ -25,6 +25,13 @@ def total_functions(model: Model, tree: KinematicTree) -> list[Function]:
         linear = v * link.mass + omega.cross(link.moment)
         momenta.append((moment, linear))
         kinetic = kinetic + half * (omega.dot(moment) + v.dot(linear))
+        for arc in link.arcs:
+            moving = arc.mass.velocity
+            own, turning = arc.mass.total(moving), arc.mass.cross(arc.mass.position, moving)
+            kinetic = kinetic + v.dot(own) + omega.dot(turning)
+            kinetic = kinetic + half * arc.mass.dot(moving, moving)
+            momenta[-1] = (moment + turning, linear + own)
+            moment, linear = momenta[-1]
     mass, first, _, weight_moment = tree.world_moments()
     with b.context("potential energy"):
         potential = -model.gravity.dot(weight_moment)

@@ -1,8 +1,8 @@
 """Physical dimensions as exponents of (length, mass, time), and SI unit strings.
 
 Angles are dimensionless.  A unit string is a product of SI symbols with
-optional integer or rational exponents, in the form ``"kg m^2"``, ``"N m/rad"``
-or ``"m s^-2"``; everything after a slash (up to the next one) is divided.
+optional integer or rational exponents, in the form ``"kg m^2"``, ``"N m/rad"``,
+``"m s^-2"`` or ``"m^(1/2)"``; everything after a slash (up to the next one) is divided.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Dimension:
             if exponent == 1:
                 parts.append(symbol)
             elif exponent != 0:
-                parts.append(f"{symbol}^{exponent}")
+                text = str(exponent) if exponent.denominator == 1 else f"({exponent})"
+                parts.append(f"{symbol}^{text}")
         return " ".join(parts) or "1"
 
 
@@ -69,7 +70,8 @@ SI_UNITS: dict[str, Dimension] = {
     "Pa": _dim(-1, 1, -2),
 }
 
-_FACTOR = re.compile(r"^([A-Za-z]+|1)(?:\^(-?\d+(?:/\d+)?))?$")
+_FACTOR = re.compile(r"^([A-Za-z]+|1)(?:\^(-?\d+|\(-?\d+/\d+\)))?$")
+_SLASH = re.compile(r"/(?![^(]*\))")  # not the one of a rational exponent
 
 
 @cache
@@ -82,7 +84,7 @@ def parse_unit(unit: str) -> Dimension:
         If a factor is not one of the known SI symbols; the message lists them.
     """
     result = DIMENSIONLESS
-    for position, block in enumerate(unit.split("/")):
+    for position, block in enumerate(_SLASH.split(unit)):
         sign = 1 if position == 0 else -1
         factors = block.replace("*", " ").split()
         if not factors:
@@ -94,5 +96,5 @@ def parse_unit(unit: str) -> Dimension:
                     f"unit {unit!r}: cannot read {factor!r}; expected a product of "
                     f"{', '.join(sorted(SI_UNITS))} with exponents as in 'kg m^2' (SI only)"
                 )
-            result = result * SI_UNITS[match[1]] ** (sign * Fraction(match[2] or 1))
+            result = result * SI_UNITS[match[1]] ** (sign * Fraction((match[2] or "1").strip("()")))
     return result
