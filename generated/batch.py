@@ -23,6 +23,9 @@ Array: TypeAlias = NDArray[np.float64]
 SMALLEST_SHARE = 16
 """Rows below which another thread is not worth its start."""
 
+UNINTERRUPTED_ROWS = 20_000
+"""Rows that run in C at a stretch; Ctrl-C is heard in between."""
+
 
 class Batches:
     """The ``…_batch`` part of a robot.
@@ -125,11 +128,16 @@ class Batches:
         if out is not None:
             checker.no_overlap(method, dict(zip(function.arguments, inputs, strict=True)), outputs)
         index = self._order.index(function.name)
-        row, status = run_in_threads(
-            lambda start, stop: self._batch(index, tuple(inputs), outputs, start, stop),
-            count,
-            workers,
-        )
+
+        def task(start: int, stop: int) -> tuple[int, int]:
+            for first in range(start, stop, UNINTERRUPTED_ROWS):
+                last = min(first + UNINTERRUPTED_ROWS, stop)
+                row, status = self._batch(index, tuple(inputs), outputs, first, last)
+                if status:
+                    return row, status
+            return -1, 0
+
+        row, status = run_in_threads(task, count, workers)
         if status:
             single = tuple(a[row] if a.ndim == 2 else a for a in inputs)
             self._failure(index, status, single, f" (row {row} of {count})")

@@ -83,7 +83,6 @@ class ModelDescription:
         )
         self.parameters: tuple[Mapping[str, Any], ...] = tuple(manifest["parameters"])
         self.variants: Mapping[str, Mapping[str, Any]] = manifest["variants"]
-        self.nodes: tuple[str, ...] = tuple(node["name"] for node in manifest["nodes"])
         self.program_sha256: str = manifest["program_sha256"]
         self.functions = {
             name: FunctionDescription(
@@ -99,6 +98,11 @@ class ModelDescription:
             )
             for name, entry in manifest["functions"].items()
         }
+        self.nodes: tuple[str, ...] = tuple(
+            node["name"]
+            for node in manifest["nodes"]
+            if all(f"{node['name']}_{kind}" in self.functions for kind in NODE_KINDS)
+        )
 
     @cached_property
     def arguments(self) -> dict[str, Quantities]:

@@ -18,6 +18,9 @@ Array: TypeAlias = NDArray[np.float64]
 
 STATUS_STEP_LIMIT = 3
 
+UNINTERRUPTED_STEPS = 10_000
+"""Fixed steps that run in C at a stretch; Ctrl-C is heard in between."""
+
 
 class Rollouts:
     """The rollout part of a robot; see also :mod:`bestiary.solvers.simulation`."""
@@ -75,7 +78,15 @@ class Rollouts:
         start_p = check.vector("rollout", "p0", p0, "p")
         inputs = self._held("rollout", u, steps, "steps")
         q, p = self._tables("rollout", steps + 1, out, (start_q, start_p, inputs))
-        status = self._rollout_rk4(start_q, start_p, inputs, steps, dt, q, p)
+        status = 0
+        for first in range(0, max(steps, 1), UNINTERRUPTED_STEPS):
+            last = min(first + UNINTERRUPTED_STEPS, steps)
+            held = None if inputs is None else inputs[first:last]
+            rows = slice(first, last + 1)
+            status = self._rollout_rk4(start_q, start_p, held, last - first, dt, q[rows], p[rows])
+            if status:
+                break
+            start_q, start_p = q[last].copy(), p[last].copy()
         times: Array = dt * np.arange(steps + 1, dtype=np.float64)
         if status:
             self._rollout_failure("rollout", status, times, q, p, inputs)

@@ -95,7 +95,11 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
         If a function takes more than three arguments besides the parameters.
     """
     program = equations.program
-    nodes = [n.name for n in equations.nodes]
+    nodes = [
+        n.name
+        for n in equations.nodes
+        if all(f"{n.name}_{kind}" in program.functions for kind in NODE_KINDS)
+    ]
     node_functions = {f"{n}_{kind}" for n in nodes for kind in NODE_KINDS}
     groups = [g for g in program.groups if g.name != PARAMETERS]
     positions = {g.name: k for k, g in enumerate(groups)}

@@ -75,20 +75,20 @@ def entry_text(
 
 def latex_names(equations: EquationsOfMotion) -> dict[sympy.Symbol, str]:
     """How each input of the program is written in LaTeX."""
-    symbols = {c.name: c.symbol for c in equations.coordinates}
-    rates = {v.name: v.symbol for v in equations.velocities}
+    symbols = {c.name: c.symbol or upright(c.name) for c in equations.coordinates}
+    rates, accelerations = {}, {}
+    for v in equations.velocities:
+        rate_of = v.name.removesuffix("_rate")
+        if not v.symbol and rate_of != v.name and rate_of in symbols:
+            rates[v.name] = rf"\dot{{{symbols[rate_of]}}}"
+            accelerations[f"{v.name}_dot"] = rf"\ddot{{{symbols[rate_of]}}}"
+        else:
+            rates[v.name] = v.symbol or upright(v.name)
+            accelerations[f"{v.name}_dot"] = rf"\dot{{{rates[v.name]}}}"
+    known = {"q": symbols, "p": rates, "p_dot": accelerations}
     written = {}
     for (group, name), symbol in input_symbols(equations.program).items():
-        if group == "q":
-            text = symbols.get(name) or upright(name)
-        elif group == "p":
-            text = rates.get(name) or upright(name)
-        elif group == "p_dot":
-            stem = name.removesuffix("_dot")
-            text = rf"\dot{{{rates.get(stem) or upright(stem)}}}"
-        else:
-            text = upright(name)
-        written[symbol] = text
+        written[symbol] = known.get(group, {}).get(name) or upright(name)
     return written
 
 

@@ -33,6 +33,8 @@ def test_velocities_rates_and_inputs_have_symbols_too():
     assert names["swing"] == r"\alpha"
     assert names["swing_rate"] == r"\dot\alpha"
     assert names["swing_rate_dot"] == r"\dot{\dot\alpha}"
+    assert names["travel_rate"] == r"\dot{s}"
+    assert names["travel_rate_dot"] == r"\ddot{s}"
     assert names["nod"] == r"\mathrm{nod}"
     assert names["nod_torque"] == r"\mathrm{nod\_torque}"
 

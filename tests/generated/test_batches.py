@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from robot_harness import robot
 
-from bestiary.generated import ModelInputError, SingularityError, StepLimitError
+from bestiary.generated import ModelInputError, SingularityError, StepLimitError, batch, rollouts
 
 FORMS = ("compiled", "numpy")
 
@@ -163,6 +163,21 @@ def test_rk4_converges_with_the_fourth_order(form):
     exact = r.rollout_adaptive([0, 0.4], q0, p0, rtol=1e-12, atol=1e-13).q[-1]
     errors = [np.abs(r.rollout(q0, p0, None, 0.4 / n, n).q[-1] - exact).max() for n in (20, 40)]
     assert 11 < errors[0] / errors[1] < 22
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_long_runs_in_several_stretches_give_the_same_bits(form, monkeypatch):
+    r = robot("kite", form)
+    q0, p0 = r.neutral, 0.3 * np.random.default_rng(3).normal(size=9)
+    q, p = states(r, 50)
+    whole, rows = r.rollout(q0, p0, None, 0.01, 23), r.bias_forces_batch(q, p)
+    monkeypatch.setattr(rollouts, "UNINTERRUPTED_STEPS", 5)
+    monkeypatch.setattr(batch, "UNINTERRUPTED_ROWS", 7)
+    parts = r.rollout(q0, p0, None, 0.01, 23)
+    np.testing.assert_array_equal(parts.q, whole.q)
+    np.testing.assert_array_equal(parts.p, whole.p)
+    np.testing.assert_array_equal(r.bias_forces_batch(q, p, threads=2), rows)
+    assert r.rollout(q0, p0, None, 0.01, 0).q.shape == (1, 10)
 
 
 @pytest.mark.parametrize("form", FORMS)
