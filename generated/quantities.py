@@ -178,7 +178,8 @@ class Meta(Mapping[str, Any]):
             if isinstance(value, Mapping):
                 return ", ".join(f"{k} {v}" for k, v in value.items())
             if isinstance(value, (list, tuple)):
-                return " ".join(map(str, value))
+                names = (v["name"] if isinstance(v, Mapping) and "name" in v else v for v in value)
+                return ", ".join(map(str, names))
             return str(value)
 
         return [(key, text(value)) for key, value in self._values.items()]
