@@ -33,7 +33,7 @@ class COptions:
         Operations in one function beyond which a model is refused.
     """
 
-    part_size: int = 400
+    part_size: int = 300
     file_size: int = 6000
     function_limit: int = 60_000
 
@@ -109,6 +109,10 @@ class Planner:
     def __init__(self, program: Program, width: Callable[[int], int], options: COptions) -> None:
         self._program, self._nodes = program, program.nodes
         self._width, self._options = width, options
+        self._arguments = [
+            () if node[0] in ("const", "sym") else tuple(abs(int(r)) - 1 for r in node[1:])
+            for node in program.nodes
+        ]
 
     def plan(self, name: str) -> FunctionPlan:
         """Plan one function.
@@ -139,6 +143,7 @@ class _Split:
 
     def __init__(self, planner: Planner, function: Function, size: int) -> None:
         self.nodes, self.width = planner._nodes, planner._width
+        self._arguments = planner._arguments
         self.function = function
         self.needed = [
             i
@@ -150,9 +155,9 @@ class _Split:
         self.work_size = 0
 
     # -- inlining -----------------------------------------------------------
-    def arguments(self, index: int) -> list[int]:
+    def arguments(self, index: int) -> tuple[int, ...]:
         """Statements that a statement refers to."""
-        return [abs(int(r)) - 1 for r in self.nodes[index][1:]]
+        return self._arguments[index]
 
     def is_operation(self, index: int) -> bool:
         return self.nodes[index][0] not in ("const", "sym")
@@ -183,7 +188,7 @@ class _Split:
 
     def leaves(self, index: int) -> list[int]:
         """Variables and symbols that the expression of a statement reads."""
-        found, stack = [], self.arguments(index)
+        found, stack = [], list(self.arguments(index))
         while stack:
             a = stack.pop()
             if a in self.inlined:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
-from c_harness import CLibrary, random_inputs, robot_library
+from c_harness import CLibrary, random_inputs, robot_library, run, write
 from scipy.integrate import solve_ivp
 
 STEP_LIMIT, NOT_FINITE, SINGULAR = 3, 2, 1
@@ -257,9 +258,39 @@ def test_dopri5_keeps_the_energy_of_a_passive_robot() -> None:
     assert np.ptp(energies) < 1e-8
 
 
-def test_outputs_of_rollouts_may_be_null(tmp_path: Path) -> None:
-    import ctypes
+@pytest.mark.parametrize("name", ["passive", pytest.param("floater", marks=pytest.mark.slow)])
+def test_rollouts_stay_inside_their_arrays(name: str, tmp_path: Path) -> None:
+    library = robot_library(name)
+    write(library.sources, tmp_path)
+    macro, has_u = name.upper(), "u" in {g.name for g in library.program.groups}
+    tests = []
+    for tag, real, tiny in (("f64", "double", "1e-8"), ("f32", "float", "1e-5F")):
+        one, zero = ("1.0", "0.0") if tag == "f64" else ("1.0F", "0.0F")
+        u = f", u_{tag}" if has_u else ""
+        tests.append(
+            f"    {name}_parameters_{tag} k_{tag};\n"
+            f"    {real} q0_{tag}[{macro}_NQ] = {{{one}}};\n"
+            f"    {real} p0_{tag}[{macro}_NP] = {{{one}}};\n"
+            f"    {real} q_{tag}[4 * {macro}_NQ];\n    {real} p_{tag}[4 * {macro}_NP];\n"
+            f"    {real} t_{tag}[4] = {{{zero}, {one}, {one}, {zero}}};\n"
+            + (f"    {real} u_{tag}[3 * {macro}_NU] = {{{one}}};\n" if has_u else "")
+            + f"    {name}_default_parameters_{tag}(&k_{tag});\n"
+            f"    bad += {name}_rollout_rk4_{tag}(\n"
+            f"        &k_{tag}, q0_{tag}, p0_{tag}{u}, 3, {tiny}, q_{tag}, p_{tag});\n"
+            f"    bad += {name}_rollout_dopri5_{tag}(&k_{tag}, q0_{tag}, p0_{tag}, t_{tag}{u}, 4,\n"
+            f"        {tiny}, {tiny}, 9999, q_{tag}, p_{tag}, statistics);\n"
+        )
+    body = "    int bad = 0;\n    int statistics[3];\n" + "".join(tests) + "    return bad;\n"
+    (tmp_path / "main.c").write_text(
+        f'#include "{name}.h"\n#include "{name}_defaults.h"\nint main(void)\n{{\n{body}}}\n'
+    )
+    sources = [*library.sources.sources["f64"], *library.sources.sources["f32"]]
+    sanitise = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"]
+    run(["gcc", "-std=c99", *sanitise, "main.c", *sources, f"{name}_defaults.c", "-lm"], tmp_path)
+    run(["./a.out"], tmp_path)
 
+
+def test_outputs_of_rollouts_may_be_null() -> None:
     library = robot_library("passive")
     inputs = start(library)
     arrays = [np.array(inputs[k]) for k in ("parameters", "q", "p")]

@@ -20,7 +20,7 @@ from bestiary.build_tools.backends.c_names import (
 )
 from bestiary.build_tools.backends.c_printer import F32, F64, as_single
 from bestiary.build_tools.backends.c_text import comment
-from bestiary.modeling.program import InputGroup, ProgramError, ProgramSymbol
+from bestiary.modeling.program import InputGroup, Program, ProgramError, ProgramSymbol
 
 FINITE = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 FLOATING_LITERAL = re.compile(r"^\d+(\.\d+)?(e[+-]?\d+)?F?$")
@@ -100,6 +100,16 @@ def test_names_of_the_model_are_kept() -> None:
     names = program_names(equations.program, equations.name)
     assert "sin_shoulder" in names.statements.values()
     assert "shoulder" in names.symbols.values()
+
+
+def test_indices_stay_apart_when_names_differ_in_case_only() -> None:
+    symbols = tuple(ProgramSymbol(n) for n in ("x", "X", "x_2"))
+    rates = tuple(ProgramSymbol(f"{s.name}_dot") for s in symbols)
+    program = Program((InputGroup("p", symbols), InputGroup("p_dot", rates)), (), {}, {})
+    enums = program_names(program, "twin").enums
+    assert len(set(enums["p"])) == 3
+    assert enums["p"][0] == "TWIN_P_X"
+    assert enums["p_dot"] == enums["p"]  # rates are indexed like what they are rates of
 
 
 @given(st.lists(st.sampled_from(["a", "a_2", "b", "a b", "2a"]), max_size=20))
