@@ -126,6 +126,11 @@ def _symbol(builder: Builder, coordinate: Coordinate) -> Scalar:
     return builder.symbol("q", coordinate.name, coordinate.unit)
 
 
+def _check_ratio(ratio: float, owner: str) -> None:
+    if not math.isfinite(ratio) or ratio == 0:
+        raise ModelError(f"{owner}: ratio must be finite and not zero, got {ratio!r}")
+
+
 @dataclass(frozen=True)
 class Fixed(Joint):
     """No motion: the body is welded to its parent."""
@@ -178,13 +183,22 @@ class SingleAxis(Joint):
 
 @dataclass(frozen=True)
 class Revolute(SingleAxis):
-    """Rotation about a fixed axis; coordinate in rad.  Arguments: :class:`SingleAxis`."""
+    """Rotation about a fixed axis; coordinate in rad.  Arguments: :class:`SingleAxis`.
+
+    The joint turns by ``ratio`` times the coordinate, which followers of the
+    coordinate may repeat with another ratio.
+    """
+
+    ratio: float = 1.0
 
     def realise(self, builder: Builder, body: str) -> RealisedJoint:
         q, p = self._variables(body, "rad", "angle")
-        direction = _direction(builder, self.axis, f"joint {q.name!r} of body {body!r}")
-        rotation = rotation_about(direction, _symbol(builder, q), q.name)
-        column = Column(p.name, direction, zero_vector(builder))
+        owner = f"joint {q.name!r} of body {body!r}"
+        direction = _direction(builder, self.axis, owner)
+        _check_ratio(self.ratio, owner)
+        name = q.name if self.ratio == 1 else ""
+        rotation = rotation_about(direction, _symbol(builder, q) * self.ratio, name)
+        column = Column(p.name, direction * self.ratio, zero_vector(builder))
         return self._realised(builder, q, p, Primitive(rotation, zero_vector(builder), (column,)))
 
 
@@ -220,8 +234,7 @@ class Follower(Joint):
 
     def realise(self, builder: Builder, body: str) -> RealisedJoint:
         owner = f"follower of {self.coordinate!r} on body {body!r}"
-        if not math.isfinite(self.ratio) or self.ratio == 0:
-            raise ModelError(f"{owner}: ratio must be finite and not zero, got {self.ratio!r}")
+        _check_ratio(self.ratio, owner)
         direction = _direction(builder, self.axis, owner)
         angle = builder.symbol("q", self.coordinate, "rad") * self.ratio
         column = Column(

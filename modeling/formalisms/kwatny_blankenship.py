@@ -27,6 +27,7 @@ from collections.abc import Iterable, Sequence
 
 from ..checks import check_model
 from ..equations import EquationsOfMotion
+from ..errors import ModelError
 from ..model import Model
 from ..parts import Body, MassLump
 from ..program import Builder, Function, Program, Scalar
@@ -53,9 +54,15 @@ def kwatny_blankenship(model: Model) -> EquationsOfMotion:
     Raises
     ------
     ModelError
-        If the model cannot be derived.
+        If the model cannot be derived, or has continuum segments (arcs).
     """
     check_model(model)
+    bent = [body.name for body in model.bodies.values() if body.arcs]
+    if bent:
+        raise ModelError(
+            f"model {model.name!r}: this formalism knows rigid bodies only, but there are arcs on "
+            f"{', '.join(bent)}"
+        )
     tree, b = KinematicTree(model), model.builder
     n, nq = tree.size, len(tree.coordinates)
     q = [b.symbol(Q, c.name, c.unit) for c in tree.coordinates]
