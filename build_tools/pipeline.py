@@ -410,7 +410,7 @@ def _left_over(folder: Path, emission: Emission) -> list[str]:
 def _diff(name: str, found: str, expected: str, limit: int = 12) -> tuple[str, ...]:
     """The first lines that differ."""
     lines = difflib.unified_diff(
-        found.splitlines(), expected.splitlines(), f"{name} (here)", f"{name} (model)", n=0,
+        found.split("\n"), expected.split("\n"), f"{name} (here)", f"{name} (model)", n=0,
         lineterm="",
     )  # fmt: skip
     shown: list[str] = []

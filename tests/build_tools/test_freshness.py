@@ -1,0 +1,181 @@
+"""Whether anything is to be done: what is noticed, what is not, and how quickly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from build_project import PENDULUM, bestiary, edit
+
+from bestiary.build_tools import freshness as module
+from bestiary.build_tools.freshness import FRESH, MISSING, STALE, UNBUILT, freshness, known_builds
+from bestiary.build_tools.pipeline import build
+from bestiary.build_tools.targets import Target, parse_target
+
+
+def test_target_that_was_never_built_is_missing(target: Target) -> None:
+    assert freshness(target).state == MISSING
+
+
+def test_target_is_fresh_after_its_build(target: Target) -> None:
+    result = build(target)
+    state = freshness(target)
+    assert state.state == FRESH
+    assert (state.name, state.folder) == ("test_pendulum", result.folder)
+    assert build(target).status == "fresh"
+    assert ("test_pendulum", target, None) in known_builds()
+
+
+def test_changed_model_file_is_noticed(target: Target, pendulum: Path) -> None:
+    build(target)
+    edit(pendulum, "2.0", "2.5")
+    state = freshness(target)
+    assert state.state == STALE
+    assert state.reason == f"{pendulum} changed"
+
+
+def test_change_that_keeps_size_and_time_of_change_is_another_time(
+    target: Target, pendulum: Path
+) -> None:
+    build(target)
+    edit(pendulum, "2.0", "3.0")  # the same size
+    assert freshness(target).state == STALE
+
+
+def test_touched_file_with_the_same_content_is_fresh(target: Target, pendulum: Path) -> None:
+    build(target)
+    os.utime(pendulum, (1, 1))
+    assert freshness(target).is_fresh
+    stamp = module.stamp_path(target, None).read_text()
+    assert "1000000000," in stamp  # the record is renewed, so that next time no content is read
+
+
+def test_changed_neighbour_of_a_model_file_is_noticed(target: Target, pendulum: Path) -> None:
+    neighbour = pendulum.parent / "lengths.py"
+    neighbour.write_text("ARM = 0.5\n")
+    pendulum.write_text(PENDULUM.replace("import Model,", "import Model,").replace(
+        "def robot(length: float = 0.5)", "from lengths import ARM\ndef robot(length: float = ARM)"
+    ))  # fmt: skip
+    build(target)
+    assert freshness(target).is_fresh
+    neighbour.write_text("ARM = 0.6\n")
+    assert freshness(target).reason == f"{neighbour} changed"
+    result = build(target)
+    assert "test_pendulum_defaults.c" in result.written
+
+
+def test_changed_source_of_ours_is_noticed(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source.py"
+    source.write_text("x = 1\n")
+    known = list(module.source_files())
+    monkeypatch.setattr(module, "source_files", lambda: iter([*known, source]))
+    build(target)
+    source.write_text("x = 2\n")
+    assert freshness(target).reason == f"{source} changed"
+    extra = tmp_path / "extra.py"
+    extra.write_text("")
+    source.write_text("x = 1\n")
+    monkeypatch.setattr(module, "source_files", lambda: iter([*known, source, extra]))
+    assert freshness(target).reason == f"{extra} is new"
+
+
+def test_edit_during_a_build_is_noticed(target: Target, pendulum: Path) -> None:
+    def meddle(event: object) -> None:
+        if getattr(event, "step", "") == "compile" and "3.5" not in pendulum.read_text():
+            edit(pendulum, "2.0", "3.5")
+
+    build(target, progress=meddle)
+    assert freshness(target).state == STALE
+
+
+def test_every_written_file_is_watched(target: Target) -> None:
+    folder = build(target).folder
+    names = sorted(p.name for p in folder.iterdir())
+    for name in names:
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        assert not freshness(target).is_fresh, name
+        (folder / name).write_bytes(content)
+        assert freshness(target).is_fresh, name
+    assert len(names) > 10
+
+
+def test_missing_module_is_told_apart_from_stale(target: Target) -> None:
+    folder = build(target).folder
+    next(folder.glob("_kernel.*.so")).unlink()
+    assert freshness(target).state == UNBUILT
+    assert build(target).written != []
+    assert freshness(target).is_fresh
+
+
+def test_other_compiler_flags_are_noticed(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    build(target)
+    monkeypatch.setenv("CFLAGS", "-O1")
+    assert freshness(target).reason.startswith("flags changed")
+
+
+def test_what_is_compiled_stays_fresh_without_compiler(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(target)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert freshness(target).is_fresh
+
+
+def test_options_and_folders_have_records_of_their_own(
+    target: Target, pendulum: Path, tmp_path: Path
+) -> None:
+    build(target)
+    assert freshness(target, tmp_path / "out").state == MISSING
+    assert freshness(parse_target(str(pendulum), {"length": 0.7})).state == MISSING
+
+
+def test_damaged_record_only_costs_a_build(target: Target) -> None:
+    build(target)
+    module.stamp_path(target, None).write_text('{"format": 1, "na')
+    assert not freshness(target).is_fresh
+    assert build(target).written == []
+    assert freshness(target).is_fresh
+
+
+def test_versions_are_those_of_the_installed_packages() -> None:
+    import numpy
+    import sympy
+
+    found = module.package_versions(("numpy", "SymPy", "no-such-package"))
+    assert found == {"numpy": numpy.__version__, "sympy": sympy.__version__}
+
+
+def test_unchanged_build_imports_nothing_heavy(target: Target, pendulum: Path) -> None:
+    build(target)
+    heavy = {"sympy", "numpy", "casadi", "scipy", "typer", "rich", "jinja2", "Cython"}
+    script = (
+        "import sys\n"
+        "from bestiary.cli import main\n"
+        "try:\n"
+        f"    main(['build', {str(pendulum)!r}])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code == 0, end.code\n"
+        f"print('heavy:', sorted({heavy!r} & set(sys.modules)))\n"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], cwd=pendulum.parent, capture_output=True, text=True
+    )
+    assert told.stdout.splitlines() == ["nothing to do: test_pendulum up to date", "heavy: []"]
+
+
+def test_unchanged_build_takes_less_than_half_a_second(target: Target, pendulum: Path) -> None:
+    build(target)
+    times = []
+    for _ in range(5):  # the machine may be busy with something else
+        start = time.perf_counter()
+        told = bestiary("build", str(pendulum), cwd=pendulum.parent)
+        times.append(time.perf_counter() - start)
+        assert "nothing to do" in told.stdout
+    assert min(times) < 0.5
