@@ -32,6 +32,12 @@ def check_model(model: Model) -> None:
         tag = f" (variant {variant!r})" if variant else ""
         for body in model.bodies.values():
             _require_not_negative(model, body, values, tag)
+        for scalar, what in model.positive:
+            (value,) = _numbers(model, [scalar], values)
+            if not value > 0:
+                raise ModelError(
+                    f"model {model.name!r}: {what} must be positive, got {value:g}{tag}"
+                )
         impossible = [
             b.name for b in model.bodies.values() if not _inertia_exists(model, b, values)
         ]

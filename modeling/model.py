@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from .contact import LAWS, ContactSurface, Height
 from .continuum.arc import Arc
 from .continuum.mass import ArcMass
 from .errors import ModelError
@@ -70,6 +71,9 @@ class Model:
         self.springs: list[Spring] = []
         self.dampers: list[Damper] = []
         self.inputs: dict[str, Input] = {}
+        self.contacts: list[str] = []
+        self.positive: list[tuple[Scalar, str]] = []  # must be > 0 in every variant
+        self.contact_surface: ContactSurface | None = None
         self.variants: dict[str, dict[str, float]] = {}
         self.variant_notes: dict[str, str] = {}
         self.impossible_variants: set[str] = set()
@@ -383,6 +387,66 @@ class Model:
             )
         vector = Vec3(*(self.builder.constant(v / length) for v in values))
         self._input(Input(name, "N", node=node, direction=vector, world_axes=world_axes))
+
+    def ground_contact(
+        self,
+        *nodes: str,
+        stiffness: Quantity,
+        damping: Quantity,
+        friction: Quantity,
+        slip_velocity: Quantity = 5e-3,
+        smoothing: Quantity = 1e-5,
+        law: str = "azad_featherstone",
+        height: Height | None = None,
+    ) -> None:
+        """Let nodes touch the ground; part of Q, see :mod:`bestiary.modeling.contact`.
+
+        Parameters
+        ----------
+        nodes:
+            Names of the nodes that may touch.
+        stiffness, damping:
+            N m^-3/2, and N s m^-3/2 (Azad–Featherstone) or N s m^-5/2 (Hunt–Crossley).
+        friction:
+            Coefficient of Coulomb friction.
+        slip_velocity, smoothing:
+            Velocity [m/s] below which friction turns viscous; length [m] over which
+            contact sets in.
+        law:
+            ``"azad_featherstone"`` or ``"hunt_crossley"``.
+        height:
+            Ground height [m] as a function of the two horizontal coordinates
+            (program scalars in m); the plane at height 0 by default.
+
+        Raises
+        ------
+        ModelError
+            For an unknown node or law, or a constant that must be positive and is not.
+        """
+        if self.contact_surface is not None:
+            raise ModelError(f"model {self.name!r}: ground contact is declared twice")
+        unknown = [n for n in nodes if n not in self.nodes]
+        if unknown or not nodes:
+            raise ModelError(f"ground contact: no node {', '.join(unknown) or 'given'}")
+        if law not in LAWS:
+            raise ModelError(f"ground contact: law {law!r} is not one of {', '.join(LAWS)}")
+        per = "N s m^(-3/2)" if law == "azad_featherstone" else "N s m^(-5/2)"
+        values = []
+        for value, name, unit in (
+            (stiffness, "contact_stiffness", "N m^(-3/2)"),
+            (damping, "contact_damping", per),
+            (friction, "contact_friction", "1"),
+            (slip_velocity, "contact_slip_velocity", "m/s"),
+            (smoothing, "contact_smoothing", "m"),
+        ):
+            scalar = self._quantity(value, name, unit, f"ground contact: {name}")
+            if name not in ("contact_damping", "contact_friction"):
+                self.positive.append((scalar, name.replace("_", " ")))
+            values.append(scalar)
+        self.contacts = list(nodes)
+        self.contact_surface = ContactSurface(
+            values[0], values[1], values[2], values[3], values[4], law, height
+        )
 
     def _input(self, new: Input) -> None:
         identifier(new.name, "input")

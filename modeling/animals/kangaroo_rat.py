@@ -83,6 +83,7 @@ def kangaroo_rat_articulated(
             start = (0, -link_length, 0)
         model.node(f"segment_{segment}_end", parent, start, description=f"end of segment {segment}")
         model.actuate(f"alpha_{segment}_rate", f"beta_{segment}_rate")
+    _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
     return model
 
 
@@ -120,6 +121,7 @@ def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model
             )
         start = (0, 0, 0)
         model.actuate(f"u_{segment}_rate", f"w_{segment}_rate")
+    _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
     return model
 
 
@@ -156,6 +158,28 @@ def _torso(name: str, base: str) -> tuple[Model, Body]:
         model.node(f"{side}_heel", torso, (sign * across, behind, below))
         model.node(f"{side}_toe", torso, (sign * across, behind + toe, below))
     return model, torso
+
+
+def _ground(model: Model, tail_nodes: list[str]) -> None:
+    """Feet and tail on the ground: static sink about 0.9 mm on two feet."""
+    feet = [f"{side}_{part}" for side in ("left", "right") for part in ("heel", "toe")]
+    model.ground_contact(
+        *feet,
+        *tail_nodes,
+        stiffness=model.parameter(
+            "contact_stiffness", 2e4, "N m^(-3/2)", CHOSEN, "K of the normal force"
+        ),
+        damping=model.parameter(
+            "contact_damping", 4e3, "N s m^(-3/2)", CHOSEN, "D of the normal force"
+        ),
+        friction=model.parameter("contact_friction", 0.8, "1", CHOSEN, "Coulomb friction"),
+        slip_velocity=model.parameter(
+            "contact_slip_velocity", 5e-3, "m/s", CHOSEN, "below it friction is viscous"
+        ),
+        smoothing=model.parameter(
+            "contact_smoothing", 1e-5, "m", CHOSEN, "length over which contact sets in"
+        ),
+    )
 
 
 def _tail_base(model: Model) -> tuple[Scalar | int, ...]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..contact import ContactForce, contact_force
 from ..equations import EquationsOfMotion
+from ..joints import AXES
 from ..model import Model
+from ..parts import Node
 from ..program import Builder, Function, InputGroup, Program, ProgramSymbol, Scalar
 from ..program.program import output
 from ..spatial import zero_vector
@@ -115,6 +118,11 @@ class _Parts:
         input_map = self._input_map()
         with self.builder.context("generalized forces"):
             applied = self._applied_forces(input_map)
+            contacts = self._contacts()
+            for node, contact in contacts:
+                local = self.tree.in_node_axes(node, contact.force)
+                for index, value in self.tree.node_force_map(node, local).items():
+                    applied[index] = applied[index] + value
         with self.builder.context("forward dynamics"):
             driven = [a - s for a, s in zip(applied, springs, strict=True)]
             rates = self.dynamics.forward(driven)
@@ -176,6 +184,8 @@ class _Parts:
                 "q_dot and p_dot at once, for integrators.",
             ),
         ]
+        if contacts:
+            functions += self._contact_functions([contact for _, contact in contacts])
         if nu:
             b = output("input_matrix", (n, nu), _flat(input_map), "B(q): Q = B u + damping")
             functions.append(Function("input_matrix", (PARAMETERS, Q), (b,), "Input matrix B(q)."))
@@ -238,6 +248,48 @@ class _Parts:
                 index = names.index(damper.velocity)
                 forces[index] = forces[index] - damper.coefficient * self.tree.rates[index]
         return forces
+
+    def _contacts(self) -> list[tuple[Node, ContactForce]]:
+        surface = self.model.contact_surface
+        if surface is None:
+            return []
+        up, sign = AXES.index(self.model.up.lstrip("-")), -1 if self.model.up[0] == "-" else 1
+        result = []
+        for name in self.model.contacts:
+            node = self.model.nodes[name]
+            with self.builder.context(f"contact of node {name!r}"):
+                columns, position = self.tree.node_pose(node)
+                _, v = self.tree.node_twist(node)
+                velocity = columns[0] * v.x + columns[1] * v.y + columns[2] * v.z
+                result.append((node, contact_force(surface, position, velocity, up, sign)))
+        return result
+
+    def _contact_functions(self, contacts: list[ContactForce]) -> list[Function]:
+        k = len(contacts)
+        forces = [value for c in contacts for value in c.force.list()]
+        depth, slip = [c.penetration for c in contacts], [c.slip for c in contacts]
+        energy = self.zero
+        for c in contacts:
+            energy = energy + c.energy
+        nodes = ", ".join(self.model.contacts)
+        return [
+            Function(
+                "contact_forces",
+                (PARAMETERS, Q, P),
+                (
+                    output("contact_forces", (k, 3), forces, "world axes [N]"),
+                    output("penetration", (k,), depth, "below the ground [m]"),
+                    output("slip_velocity", (k,), slip, "along the ground [m/s]"),
+                ),
+                f"Forces of the ground on the nodes {nodes}, penetration and slip.",
+            ),
+            Function(
+                "contact_energy",
+                (PARAMETERS, Q),
+                (output("contact_energy", (), [energy], "elastic energy [J]"),),
+                "Elastic energy stored in all contacts [J].",
+            ),
+        ]
 
     @staticmethod
     def _sum(a: Iterable[Scalar], b: Iterable[Scalar]) -> list[Scalar]:

@@ -76,11 +76,8 @@ def kwatny_blankenship(model: Model) -> EquationsOfMotion:
         coriolis = _coriolis_matrix(b, q, p, v, mass, constants)
     with b.context("force vector"):
         slope = jacobian(b, [_potential(tree)], q)[0]
-        force = [_sum(b, (v[a][k] * slope[a] for a in range(nq))) for k in range(n)]
-    bias = [
-        _sum(b, (c * rate for c, rate in zip(row, p, strict=True))) + f
-        for row, f in zip(coriolis, force, strict=True)
-    ]
+        force = [_dot(b, _column(v, k), slope) for k in range(n)]
+    bias = [_dot(b, row, p) + f for row, f in zip(coriolis, force, strict=True)]
     flat_constants = [entry for plane in constants for row in plane for entry in row]
     results = (
         ("velocity_map", (nq, n), _flat(v), "V(q) in q_dot = V p", False),
@@ -124,11 +121,11 @@ def structure_constants(
     zero = builder.constant(0)
     slopes = jacobian(builder, _flat(v), q)  # row a·n + k: gradient of V[a][k]
 
+    columns = [_column(v, k) for k in range(n)]
+
     def along(k: int, j: int) -> list[Scalar]:
         """(∂v_k/∂q) v_j."""
-        return [
-            _sum(builder, (slopes[a * n + k][e] * v[e][j] for e in range(nq))) for a in range(nq)
-        ]
+        return [_dot(builder, slopes[a * n + k], columns[j]) for a in range(nq)]
 
     result = [[[zero] * n for _ in range(n)] for _ in range(n)]
     for j in range(n):
@@ -138,7 +135,7 @@ def structure_constants(
             if all(entry.is_zero for entry in bracket):
                 continue
             for i in range(n):
-                c = _sum(builder, (w[i][a] * bracket[a] for a in range(nq)))
+                c = _dot(builder, w[i], bracket)
                 result[i][j][k], result[i][k][j] = c, -c
     return result
 
@@ -228,19 +225,16 @@ def _coriolis_matrix(
     mass: Matrix,
     constants: list[Matrix],
 ) -> Matrix:
-    n, nq = len(p), len(q)
-    momentum = [_sum(b, (m * rate for m, rate in zip(row, p, strict=True))) for row in mass]
+    n = len(p)
+    momentum = [_dot(b, row, p) for row in mass]
     slopes = jacobian(b, momentum, q)  # D
-    dv = [
-        [_sum(b, (slopes[i][a] * v[a][k] for a in range(nq))) for k in range(n)] for i in range(n)
-    ]
+    dv = [[_dot(b, row, _column(v, k)) for k in range(n)] for row in slopes]
     result = [[dv[i][k] - dv[k][i] * 0.5 for k in range(n)] for i in range(n)]
     for k in range(n):
         # (Σ_j p_j X_jᵀ)[k][i] = Σ_j p_j c^i_jk
-        turned = [_sum(b, (constants[i][j][k] * p[j] for j in range(n))) for i in range(n)]
+        turned = [_dot(b, _column(constants[i], k), p) for i in range(n)]
         for column in range(n):
-            spun = _sum(b, (turned[i] * mass[i][column] for i in range(n)))
-            result[k][column] = result[k][column] - spun
+            result[k][column] = result[k][column] - _dot(b, turned, _column(mass, column))
     return result
 
 
@@ -249,11 +243,17 @@ def _identity(b: Builder) -> Mat3:
     return Mat3.of([[one if i == j else zero for j in range(3)] for i in range(3)])
 
 
-def _sum(b: Builder, terms: Iterable[Scalar]) -> Scalar:
+def _dot(b: Builder, left: Iterable[Scalar], right: Iterable[Scalar]) -> Scalar:
+    """Σ left · right, passing over structural zeros."""
     total = b.constant(0)
-    for term in terms:
-        total = total + term
+    for x, y in zip(left, right, strict=True):
+        if not (x.is_zero or y.is_zero):
+            total = total + x * y
     return total
+
+
+def _column(matrix: Matrix, k: int) -> list[Scalar]:
+    return [row[k] for row in matrix]
 
 
 def _flat(rows: Matrix) -> list[Scalar]:

@@ -99,10 +99,12 @@ class Builder:
         return self.constant_ref(value)
 
     def name(self, value: Scalar, name: str) -> Scalar:
-        """Give the statement behind ``value`` a readable name (the first one stays)."""
-        node = self.nodes[abs(value.ref) - 1]
-        if node[0] not in ("const", "sym"):
-            self.names.setdefault(abs(value.ref) - 1, name)
+        """Give the statement behind ``value`` a readable name (the first one stays).
+
+        A negated statement gets none: the name would tell the wrong sign.
+        """
+        if value.ref > 0 and self.nodes[value.ref - 1][0] not in ("const", "sym"):
+            self.names.setdefault(value.ref - 1, name)
         return value
 
     def guard(self, statement: Scalar, positive: Scalar, message: str) -> Scalar:

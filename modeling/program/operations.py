@@ -35,7 +35,7 @@ ARITY: dict[str, int] = {
 FLOAT_FUNCTIONS: dict[str, Callable[..., float]] = {
     **{op: getattr(math, op) for op in TRANSCENDENTAL | {"sqrt", "atan2"}},
     "abs": abs,
-    "sign": lambda x: (x > 0) - (x < 0),
+    "sign": lambda x: float(x > 0) - float(x < 0),
     "min": min,
     "max": max,
     "select": lambda c, a, b: a if c > 0 else b,

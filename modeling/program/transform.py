@@ -19,7 +19,7 @@ def replay(program: Program, builder: Builder, refs: Sequence[int], symbol: Any)
 
     ``symbol(group, name)`` gives the scalar to use for each input.
     """
-    return evaluate_refs(program.nodes, refs, symbol, _builder_operations(builder))
+    return evaluate_refs(program.nodes, refs, symbol, builder_operations(builder))
 
 
 def substitute(program: Program, values: Mapping[Symbol, Number]) -> Program:
@@ -206,7 +206,9 @@ def _partials(
     raise ProgramError(f"no derivative is known for {operation!r}")
 
 
-def _builder_operations(builder: Builder) -> Any:
+def builder_operations(builder: Builder) -> Any:
+    """The algebra that writes statements into a builder; see :mod:`.evaluate`."""
+
     def caller(name: str) -> Any:
         return lambda *a: Scalar(builder, builder.call(name, *(builder.ref_of(v) for v in a)))
 
