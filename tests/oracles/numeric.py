@@ -15,6 +15,7 @@ from bestiary.modeling.program import (
     Output,
     Program,
     Scalar,
+    evaluate,
 )
 from bestiary.modeling.program.transform import replay
 
@@ -76,19 +77,28 @@ def compiled(
 
 
 class Numbers:
-    """All functions of a program with NumPy results, parameters fixed."""
+    """All functions of a program with NumPy results, parameters fixed.
 
-    def __init__(self, program: Program, parameters: Mapping[str, float]) -> None:
-        self.program = program
+    ``interpret`` runs the statements one by one, which pays off for large
+    programs that are evaluated a few times only.
+    """
+
+    def __init__(
+        self, program: Program, parameters: Mapping[str, float], *, interpret: bool = False
+    ) -> None:
+        self.program, self.interpret = program, interpret
         names = [s.name for g in program.groups if g.name == "parameters" for s in g.symbols]
         self.parameters = [parameters[n] for n in names]
         self._compiled: dict[str, Callable[..., list[Any]]] = {}
 
     def flat(self, function: str, **inputs: Sequence[Any]) -> list[Any]:
         """Flat outputs of a function for inputs named after their groups."""
+        given = {"parameters": self.parameters, **inputs}
+        if self.interpret:
+            results = evaluate(self.program, function, given)
+            return [value for values in results.values() for value in values]
         if function not in self._compiled:
             self._compiled[function] = compiled(self.program, function)
-        given = {"parameters": self.parameters, **inputs}
         return self._compiled[function](
             *(given[g] for g in self.program.functions[function].inputs)
         )

@@ -11,7 +11,7 @@ import sympy
 from numeric import Numbers, relative_error
 from robots import robot
 
-from bestiary.modeling import Model, Revolute, Spherical, poincare
+from bestiary.modeling import Model, ModelError, Revolute, Spherical, poincare
 from bestiary.modeling.formalisms.kwatny_blankenship import kwatny_blankenship
 from bestiary.modeling.program.evaluate import evaluate, operations
 
@@ -27,7 +27,7 @@ def twin(name: str) -> Numbers:
     r = robot(name)
     equations = kwatny_blankenship(r.model)
     assert equations.formalism == "kwatny_blankenship"
-    return Numbers(equations.program, {**equations.values(), **r.spec.overrides})
+    return Numbers(equations.program, r.values, interpret=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,3 +116,11 @@ def test_c_of_kwatny_and_blankenship_is_another_matrix_and_not_skew_compatible()
     s = r.state(0)
     literal = twin("sea_lion_flooded")("coriolis_matrix", q=s.q, p=s.p)
     assert relative_error(r.numbers("coriolis_matrix", q=s.q, p=s.p), literal) > 0.1
+
+
+def test_continuum_segments_are_refused_by_name():
+    model = Model("worm")
+    model.body("head", joint=Revolute(axis="y"), mass=1.0, com=(0, 0, 1.0))
+    model.arc("tail", parent="head", length=0.3, mass=0.2)
+    with pytest.raises(ModelError, match=r"'worm'.*rigid bodies only.*tail_base"):
+        kwatny_blankenship(model)

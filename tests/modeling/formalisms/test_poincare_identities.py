@@ -50,7 +50,7 @@ def derivatives(name: str) -> Numbers:
     for node in r.spec.nodes:
         pose_rate = directional_derivative(b, thawed.output(f"{node.name}_pose"), moving)
         results[f"{node.name}_pose_rate"] = (state, pose_rate, (4, 4))
-    return Numbers(thawed.freeze(**results), r.values)
+    return Numbers(thawed.freeze(**results), r.values, interpret=True)
 
 
 def hat(w: np.ndarray) -> np.ndarray:
