@@ -73,8 +73,9 @@ class Chosen:
             symbols = self.equations.symbols
             entry = entry.subs({symbols[k]: v for k, v in values.items() if k in symbols})
         if latex:
-            return str(sympy.latex(entry, symbol_names=latex_names(self.equations))), size
-        return str(entry), size
+            names = latex_names(self.equations)
+            return str(sympy.latex(entry, symbol_names=names, full_prec=False)), size
+        return str(sympy.sstr(entry, full_prec=False)), size
 
 
 def choose(equations: EquationsOfMotion, text: str) -> Chosen:
