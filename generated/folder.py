@@ -244,11 +244,25 @@ def search_path() -> tuple[Path, ...]:
 
 
 def find_folders() -> dict[str, Path]:
-    """All generated models by folder name; the first of a name on the search path counts."""
+    """All generated models by folder name; the first of a name on the search path counts.
+
+    A later folder takes its place if it holds the same model compiled, and the
+    first does not: a build lands there where the first cannot be written.
+    """
     found: dict[str, Path] = {}
     for place in search_path():
         if not place.is_dir():
             continue
         for manifest in sorted(place.glob(f"*/{MANIFEST}")):
-            found.setdefault(manifest.parent.name, manifest.parent)
+            folder = manifest.parent
+            first = found.setdefault(folder.name, folder)
+            if first != folder and _is_compiled_twin(folder, first):
+                found[folder.name] = folder
     return found
+
+
+def _is_compiled_twin(folder: Path, first: Path) -> bool:
+    module = f"{MODULE}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    if (first / module).exists() or not (folder / module).exists():
+        return False
+    return (folder / MANIFEST).read_bytes() == (first / MANIFEST).read_bytes()

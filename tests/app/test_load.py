@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from build_project import edit
 
 import bestiary
 from bestiary import generated
+from bestiary.generated import folder
 from bestiary.build_tools.errors import TargetError
 
 
@@ -50,6 +52,19 @@ def test_options_make_another_robot(pendulum: Path) -> None:
     assert robot.mass_matrix([0.0])[0, 0] == pytest.approx(2.1, rel=1e-14)
     again = generated.load("test_pendulum", length=1.0)
     assert again.mass_matrix([0.0])[0, 0] == robot.mass_matrix([0.0])[0, 0]
+
+
+def test_compiled_twin_in_the_cache_serves_for_a_folder_that_could_not_be_written(
+    pendulum: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot = bestiary.load(str(pendulum))
+    packaged = tmp_path / "packaged"
+    shutil.copytree(robot.meta["folder"], packaged / "test_pendulum")
+    next((packaged / "test_pendulum").glob("*.so")).unlink()
+    monkeypatch.setattr(folder, "packaged_models", lambda: packaged)
+    assert folder.find_folders()["test_pendulum"] == cache / "models" / "test_pendulum"
+    edit(packaged / "test_pendulum" / "manifest.json", '"default": 2.0', '"default": 2.5')
+    assert folder.find_folders()["test_pendulum"] == packaged / "test_pendulum"
 
 
 def test_unknown_robot_is_refused_with_the_command_to_build_it(cache: Path) -> None:
