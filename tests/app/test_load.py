@@ -14,8 +14,8 @@ from build_project import edit
 
 import bestiary
 from bestiary import generated
-from bestiary.generated import folder
 from bestiary.build_tools.errors import TargetError
+from bestiary.generated import folder
 
 
 def test_load_builds_what_is_missing_and_says_so(
