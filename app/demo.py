@@ -11,8 +11,9 @@ import numpy as np
 
 if TYPE_CHECKING:
     import xarray as xr
-    from bestiary.modeling.animals.sea_lion_published import Comparison
     from matplotlib.figure import Figure
+
+    from bestiary.modeling.animals.sea_lion_published import Comparison
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def run_demo(folder: Path, progress: Callable[[float], None] | None = None) -> O
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+
     from bestiary import generated
     from bestiary.solvers import plots, results
     from bestiary.solvers.sea_lion import free_swing

@@ -28,9 +28,10 @@ def demo_command(
 
     Writes figures, an animation and the motion (NetCDF) and prints a summary.
     """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     from bestiary import load
     from bestiary.demo import run_demo
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     start = time.perf_counter()
     for name in ROBOTS:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from bestiary.build_tools.errors import TargetError
 from rich.table import Table
+
+from bestiary.build_tools.errors import TargetError
 
 from .exit_codes import FAILED
 from .messages import console, print_json, reporting
