@@ -22,6 +22,11 @@ class Display:
 
     def __init__(self, printer: Console, quiet: bool) -> None:
         self.printer, self.quiet = printer, quiet
+        self.robot = ""
+        self.ended: dict[str, float] = {}
+        self.running: Event | None = None
+        self.since = 0.0
+        self.spinner = Spinner("dots")
         self.live = (
             Live(
                 get_renderable=self._render,
@@ -32,11 +37,6 @@ class Display:
             if printer.is_terminal and not quiet
             else None
         )
-        self.robot = ""
-        self.ended: dict[str, float] = {}
-        self.running: Event | None = None
-        self.since = 0.0
-        self.spinner = Spinner("dots")
 
     def __enter__(self) -> Self:
         if self.live is not None:
