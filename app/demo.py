@@ -86,7 +86,7 @@ def run_demo(folder: Path, progress: Callable[[float], None] | None = None) -> O
         figure.savefig(folder / name, dpi=110)
         plt.close(figure)
         files.append(folder / name)
-    animation = plots.animate(robot, motion, frames=48)
+    animation = plots.animate(robot, motion, frames=36)
     animation.save(folder / "swing.gif", writer="pillow", dpi=70)
     plt.close("all")
     files += [folder / "swing.gif", results.save(motion, folder / "swing.nc")]

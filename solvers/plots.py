@@ -155,14 +155,14 @@ def animate(
     duration = float(result.time[-1] - result.time[0])
     figure = plt.figure(figsize=(5, 4.5))
     ax: Any = figure.add_subplot(projection="3d")
-    box = _extent(robot, result, picked)
+    lines = draw_robot(robot, result.q.values[picked[0]], ax)
+    _frame(ax, _extent(robot, result, picked), *VIEWS["3d"], str(robot.meta["up"]))
 
     def update(index: int) -> list[Any]:
-        ax.clear()
-        artists = draw_robot(robot, result.q.values[index], ax)
-        _frame(ax, box, *VIEWS["3d"], str(robot.meta["up"]))
+        for line, (_, a, b) in zip(lines, skeleton(robot, result.q.values[index]), strict=True):
+            line.set_data_3d(*zip(a, b, strict=True))
         ax.set_title(f"t = {float(result.time[index]):.2f} s")
-        return artists
+        return lines
 
     interval = 1000 * duration / frames if interval_ms is None else interval_ms
     return FuncAnimation(figure, update, frames=list(picked), interval=interval, blit=False)

@@ -26,7 +26,7 @@ def free_swing(
     period: float = 1.5,
     duration: float = 6.0,
     samples: int = 301,
-    rtol: float = 1e-10,
+    rtol: float = 1e-9,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Swing head and pelvis of a weightless sea lion in circles.
