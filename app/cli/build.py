@@ -97,6 +97,7 @@ def build_command(
         for target in targets:
             result = build(target, out=out, jobs=jobs, progress=display, force=force)
             results.append(result)
+            display.close()
             for text in (*result.warnings, *result.notes):
                 say_warning(text)
             if not (quiet or as_json):

@@ -39,9 +39,12 @@ class Display:
         )
 
     def __enter__(self) -> Self:
-        if self.live is not None:
-            self.live.start()
         return self
+
+    def close(self) -> None:
+        """Take the display away; the next event brings it back."""
+        if self.live is not None:
+            self.live.stop()
 
     def __exit__(
         self,
@@ -49,10 +52,11 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self.live is not None:
-            self.live.stop()
+        self.close()
 
     def __call__(self, event: Event) -> None:
+        if self.live is not None:
+            self.live.start()
         if event.robot != self.robot:
             self.robot, self.ended, self.running = event.robot, {}, None
         if event.step == WAITING:
