@@ -12,7 +12,7 @@ C_KEYWORDS = frozenset(
     auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while
-    """.split()  # noqa: SIM905  (a list of words is easier to read as words)
+    """.split()
 )
 
 
