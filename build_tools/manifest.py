@@ -17,6 +17,10 @@ FORMAT = 1
 """Raised when a key changes its meaning; the loader refuses what it cannot read."""
 
 
+STATE_GROUPS = ("parameters", "q", "p", "u", "p_dot")
+"""Input groups that are described by the coordinates, velocities, inputs and parameters."""
+
+
 class SourceFiles(Protocol):
     """What the manifest says about the emitted C."""
 
@@ -64,6 +68,22 @@ def make_manifest(equations: EquationsOfMotion, c_sources: SourceFiles) -> dict[
         "inputs": [
             {"name": i.name, "unit": i.unit, "description": i.description} for i in equations.inputs
         ],
+        "groups": {
+            g.name: [
+                {"name": s.name, "unit": s.unit, "description": s.description} for s in g.symbols
+            ]
+            for g in program.groups
+            if g.name not in STATE_GROUPS
+        },
+        "controllers": {
+            c.name: {
+                "function": c.function,
+                "kind": c.kind,
+                "tracked": list(c.tracked),
+                "inputs": list(c.inputs),
+            }
+            for c in equations.controllers
+        },
         "parameters": [
             {
                 "name": p.name,

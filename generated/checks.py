@@ -264,7 +264,7 @@ class Checker:
         return f"({len(self.model.arguments[group])},) {self._meaning(group)}"
 
     def _meaning(self, group: str) -> str:
-        return f"in the {ORDER_NAMES[group]} order {self.model.arguments[group]}"
+        return f"in the {ORDER_NAMES.get(group, group)} order {self.model.arguments[group]}"
 
     def _shape_error(
         self, method: str, argument: str, expected: str, got: tuple[int, ...]

@@ -107,7 +107,9 @@ class ModelDescription:
     @cached_property
     def arguments(self) -> dict[str, Quantities]:
         """The quantities of each argument that a method may take."""
+        groups = self.manifest.get("groups", {})
         return {
+            **{n: Quantities(n, [Quantity(**e) for e in entries]) for n, entries in groups.items()},
             "q": self.coordinates,
             "p": self.velocities,
             "u": self.inputs,

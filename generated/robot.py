@@ -98,6 +98,12 @@ class Robot(Batches, Rollouts):
         return self._model.nodes
 
     @property
+    def controllers(self) -> Mapping[str, Mapping[str, Any]]:
+        """Controllers by name: their function, its kind, tracked coordinates and inputs."""
+        found: Mapping[str, Mapping[str, Any]] = self._model.manifest.get("controllers", {})
+        return found
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions that are methods of the robot."""
         return self._model.methods

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .control import add_tracking_controller as add_tracking_controller
     from .equations import EquationsOfMotion as EquationsOfMotion
     from .errors import ModelError as ModelError
     from .errors import ModelWarning as ModelWarning
@@ -31,6 +32,7 @@ JOINTS = (
     *("Prismatic", "Revolute", "Spherical", "Universal"),
 )
 _HOME = {
+    "add_tracking_controller": "control",
     "EquationsOfMotion": "equations",
     "ModelError": "errors",
     "ModelWarning": "errors",

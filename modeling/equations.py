@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .control import Controller
 from .joints import Coordinate
 from .model import WORLD, Model
 from .parts import Input, Parameter
@@ -109,6 +110,7 @@ class EquationsOfMotion:
     source: str = ""
     up: str = "z"
     options: Mapping[str, Any] | None = None
+    controllers: tuple[Controller, ...] = ()
 
     @classmethod
     def of(cls, model: Model, formalism: str, program: Program) -> EquationsOfMotion:
@@ -135,6 +137,7 @@ class EquationsOfMotion:
             title=model.title,
             source=model.source,
             up=model.up,
+            controllers=tuple(model.controllers.values()),
         )
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from .contact import LAWS, ContactSurface, Height
 from .continuum.arc import Arc
@@ -24,6 +24,9 @@ from .spatial import (
     Vec3,
     axis_rotation,
 )
+
+if TYPE_CHECKING:
+    from .control import Controller
 
 Quantity: TypeAlias = "Scalar | float | int"
 Triple: TypeAlias = "Sequence[Quantity]"
@@ -72,6 +75,7 @@ class Model:
         self.dampers: list[Damper] = []
         self.inputs: dict[str, Input] = {}
         self.contacts: list[str] = []
+        self.controllers: dict[str, Controller] = {}
         self.positive: list[tuple[Scalar, str]] = []  # must be > 0 in every variant
         self.contact_surface: ContactSurface | None = None
         self.variants: dict[str, dict[str, float]] = {}

@@ -24,6 +24,8 @@ TEMPLATES = Path(__file__).resolve().parent.parent / "templates"
 PARAMETERS = "parameters"
 ACTUATED = ("forward_dynamics", "generalized_forces", "state_rates")
 NODE_KINDS = ("pose", "velocity", "jacobian")
+NAMED = 3
+"""Arguments of a function that the call path takes one by one; others come as a tuple."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,10 @@ class Method:
 
     @property
     def padded(self) -> str:
-        """The arguments, filled up with None to the width of the call path."""
+        """The arguments of the call path: three, filled up with None, and a tuple of the rest."""
         given = ["ZEROS if u is None else u" if a == "u" else a for a in self.arguments]
-        return ", ".join([*given, *["None"] * (3 - len(given))])
+        rest = f"({', '.join(given[NAMED:])},)" if len(given) > NAMED else "None"
+        return ", ".join([*given[:NAMED], *["None"] * (NAMED - len(given)), rest])
 
     @property
     def typed_signature(self) -> str:
@@ -88,11 +91,6 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
     -------
     dict
         File name to text, deterministic.
-
-    Raises
-    ------
-    ValueError
-        If a function takes more than three arguments besides the parameters.
     """
     program = equations.program
     nodes = [
@@ -121,6 +119,8 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
         "has_inputs": "u" in positions,
         "nu": sizes.get("u", 0),
         "has_rollouts": "state_rates" in program.functions,
+        "named_inputs": NAMED,
+        "most_inputs": max(NAMED, *(len(m.arguments) for m in methods)),
         "most_outputs": max((len(m.shapes) for m in methods), default=1),
         "most_axes": max((len(s) for m in methods for s in m.shapes), default=1) or 1,
     }
@@ -142,11 +142,6 @@ def _method(
     function: Function, index: int, positions: dict[str, int], sizes: dict[str, int], is_node: bool
 ) -> Method:
     arguments = tuple(g for g in function.inputs if g != PARAMETERS)
-    if len(arguments) > 3:
-        raise ValueError(
-            f"function {function.name!r} takes {len(arguments)} arguments "
-            f"({', '.join(arguments)}); the Python class has room for three"
-        )
     shapes = tuple(o.shape for o in function.outputs)
     returned = ", ".join(
         f"{o.name} {o.shape}" + (f": {o.description}" if o.description else "")

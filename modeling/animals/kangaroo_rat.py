@@ -15,6 +15,7 @@ angles alpha_i (about x) and beta_i (about z) that all its links share, eqs
 from __future__ import annotations
 
 from ..continuum.arc import Arc
+from ..control import add_tracking_controller
 from ..errors import ModelError
 from ..joints import Compound, Floating, Follower, Joint, Revolute
 from ..model import Model
@@ -84,6 +85,7 @@ def kangaroo_rat_articulated(
         model.node(f"segment_{segment}_end", parent, start, description=f"end of segment {segment}")
         model.actuate(f"alpha_{segment}_rate", f"beta_{segment}_rate")
     _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
+    add_tracking_controller(model, name="tail_controller")
     return model
 
 
@@ -122,6 +124,7 @@ def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model
         start = (0, 0, 0)
         model.actuate(f"u_{segment}_rate", f"w_{segment}_rate")
     _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
+    add_tracking_controller(model, name="tail_controller")
     return model
 
 

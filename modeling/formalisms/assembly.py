@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..contact import ContactForce, contact_force
+from ..control import Plant, controller_function, controller_groups
 from ..equations import EquationsOfMotion
 from ..joints import AXES
 from ..model import Model
@@ -86,6 +87,7 @@ def input_groups(model: Model) -> list[InputGroup]:
             tuple(ProgramSymbol(f"{v.name}_dot", f"{v.unit}/s") for v in model.velocities),
             "rates of the quasi-velocities",
         ),
+        *controller_groups(model),
     ]
     return [g for g in groups if g.symbols]
 
@@ -117,12 +119,8 @@ class _Parts:
             inverse = self._sum(self.dynamics.inverse(self.p_dot), springs)
         input_map = self._input_map()
         with self.builder.context("generalized forces"):
-            applied = self._applied_forces(input_map)
             contacts = self._contacts()
-            for node, contact in contacts:
-                local = self.tree.in_node_axes(node, contact.force)
-                for index, value in self.tree.node_force_map(node, local).items():
-                    applied[index] = applied[index] + value
+            applied = self._applied_forces(input_map, self.u, contacts)
         with self.builder.context("forward dynamics"):
             driven = [a - s for a, s in zip(applied, springs, strict=True)]
             rates = self.dynamics.forward(driven)
@@ -189,6 +187,13 @@ class _Parts:
         if nu:
             b = output("input_matrix", (n, nu), _flat(input_map), "B(q): Q = B u + damping")
             functions.append(Function("input_matrix", (PARAMETERS, Q), (b,), "Input matrix B(q)."))
+        if self.model.controllers:
+            passive = self._applied_forces(input_map, [self.zero] * nu, contacts)
+            plant = Plant(mass, lambda a: self._sum(self.dynamics.inverse(a), springs), passive)
+            functions += [
+                controller_function(self.model, controller, plant)
+                for controller in self.model.controllers.values()
+            ]
         return functions
 
     def _velocity_map(self) -> list[list[Scalar]]:
@@ -240,13 +245,20 @@ class _Parts:
                 rows[index][k] = value
         return rows
 
-    def _applied_forces(self, input_map: list[list[Scalar]]) -> list[Scalar]:
-        forces = [_dot(row, self.u, self.zero) for row in input_map]
+    def _applied_forces(
+        self, input_map: Matrix, u: Sequence[Scalar], contacts: list[tuple[Node, ContactForce]]
+    ) -> list[Scalar]:
+        """Q of inputs, damping and contacts."""
+        forces = [_dot(row, u, self.zero) for row in input_map]
         names = [v.name for v in self.model.velocities]
         for damper in self.model.dampers:
             with self.builder.context(f"damper on {damper.velocity!r}"):
                 index = names.index(damper.velocity)
                 forces[index] = forces[index] - damper.coefficient * self.tree.rates[index]
+        for node, contact in contacts:
+            local = self.tree.in_node_axes(node, contact.force)
+            for index, value in self.tree.node_force_map(node, local).items():
+                forces[index] = forces[index] + value
         return forces
 
     def _contacts(self) -> list[tuple[Node, ContactForce]]:

@@ -14,13 +14,20 @@ from collections.abc import Sequence
 from ..errors import ModelError
 from ..program import Scalar
 
+NOT_POSITIVE = "mass matrix is not positive definite at velocity {!r}"
+
 
 def solve_symmetric(
-    matrix: Sequence[Sequence[Scalar]], rhs: Sequence[Scalar], names: Sequence[str]
+    matrix: Sequence[Sequence[Scalar]],
+    rhs: Sequence[Scalar],
+    names: Sequence[str],
+    margins: Sequence[Scalar] | None = None,
+    message: str = NOT_POSITIVE,
 ) -> list[Scalar]:
     """Solution x of M x = b for a symmetric positive definite n×n matrix of scalars.
 
-    ``names`` are the n velocities, for the message if a pivot is not positive.
+    ``names`` are the n velocities, for the message if a pivot is not positive, or
+    not above its margin where ``margins`` are given.
     """
     n = len(rhs)
     work = [list(row) for row in matrix]
@@ -31,9 +38,8 @@ def solve_symmetric(
         if pivot.is_zero:
             raise ModelError(f"velocity {names[k]!r} moves no inertia: the mass matrix is singular")
         builder = pivot.builder
-        reciprocal = builder.guard(
-            1 / pivot, pivot, f"mass matrix is not positive definite at velocity {names[k]!r}"
-        )
+        excess = pivot if margins is None else pivot - margins[k]
+        reciprocal = builder.guard(1 / pivot, excess, message.format(names[k]))
         reciprocals.append(reciprocal)
         for i in range(k):
             if work[k][i].is_zero:

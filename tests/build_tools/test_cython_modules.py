@@ -6,6 +6,7 @@ import ast
 import contextlib
 import inspect
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,18 +58,18 @@ def test_quotes_and_backslashes_of_titles_cannot_end_a_docstring():
         assert "\\" not in text.partition("cdef extern")[0]
 
 
-def test_functions_of_too_many_arguments_are_refused():
+def test_functions_of_many_arguments_pass_those_after_the_third_as_a_tuple():
     b = Builder()
-    groups = [InputGroup(g, (ProgramSymbol(f"{g}0"),)) for g in "abcd"]
-    total = b.symbol("a", "a0") + b.symbol("b", "b0") + b.symbol("c", "c0") + b.symbol("d", "d0")
+    groups = [InputGroup(g, (ProgramSymbol(f"{g}0"),)) for g in "abcde"]
+    total = b.symbol("a", "a0")
+    for g in "bcde":
+        total = total * 2 + b.symbol(g, f"{g}0")
     program = Program.freeze(
-        b, groups, [Function("f", tuple("abcd"), (output("y", (), [total], ""),))]
+        b, groups, [Function("f", tuple("abcde"), (output("y", (), [total], ""),))]
     )
-    e = equations("crane")
-    from dataclasses import replace
-
-    with pytest.raises(ValueError, match=r"function 'f' takes 4 arguments \(a, b, c, d\)"):
-        emit_cython(replace(e, program=program, nodes=()))
+    text = emit_cython(replace(equations("crane"), program=program, nodes=()))["_kernel.pyx"]
+    assert "def f(self, a, b, c, d, e, *, out=None):" in text
+    assert "return self.call(0, a, b, c, (d, e,), out)" in text
 
 
 def test_instances_have_parameters_of_their_own():

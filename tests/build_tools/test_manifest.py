@@ -26,8 +26,8 @@ def test_manifest_says_what_the_equations_say(name):
         list(manifest)
         == (
             "format name title source formalism up generator_version program_sha256 options "
-            "coordinates velocities inputs parameters variants nodes functions sources header "
-            "defaults"
+            "coordinates velocities inputs groups controllers parameters variants nodes functions "
+            "sources header defaults"
         ).split()
     )
     assert manifest["name"] == name
