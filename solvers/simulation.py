@@ -40,6 +40,7 @@ def simulate(
     atol: float = 1e-12,
     samples: int = 201,
     step: float | None = None,
+    period: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Integrate a robot's motion.
@@ -54,8 +55,8 @@ def simulate(
         Start: (nq,) coordinates (neutral pose by default) and (np,)
         quasi-velocities (rest by default).
     control:
-        Function u(t, q, p) → (nu,), only with SciPy's methods; or an array
-        (samples − 1, nu) held between the samples; zero inputs by default.
+        Function u(t, q, p) → (nu,); or an array (samples − 1, nu) held between the
+        samples; zero inputs by default.
     method:
         One of SciPy's (``"DOP853"``, ``"RK45"``, ``"LSODA"`` …) or, compiled,
         ``"dopri5"`` (adaptive Dormand–Prince) and ``"rk4"`` (fixed step).
@@ -66,6 +67,10 @@ def simulate(
     step:
         Step of ``"rk4"`` [s]; a whole number of steps is taken between
         samples, none longer than this (default: one step a sample).
+    period:
+        Sample the control function at this period [s] and hold its value in
+        between, as firmware does; a whole number of periods is taken between
+        samples.  Compiled methods need it, SciPy's take the control as continuous.
     progress:
         Called with the fraction done, from 0 to 1.
 
@@ -91,13 +96,14 @@ def simulate(
     held = _held_inputs(robot, control, samples)
     options = {"method": method, "rtol": rtol, "atol": atol, "step": step, "samples": samples}
     if method in COMPILED_METHODS:
+        work = None
         if callable(control):
-            raise ValueError(
-                f"method {method!r} runs inside C and cannot call a Python control; give an "
-                f"array of held inputs or use one of {', '.join(SCIPY_METHODS)}"
+            qs, ps, us = _sampled(
+                robot, times, start_q, start_p, control, method, rtol, atol, step, period, progress
             )
-        qs, ps = _rollout(robot, times, start_q, start_p, held, method, rtol, atol, step)
-        us, work = _repeat_last(held), None
+        else:
+            qs, ps = _rollout(robot, times, start_q, start_p, held, method, rtol, atol, step)
+            us = _repeat_last(held)
     elif method in SCIPY_METHODS:
         law = control if callable(control) else _held_law(held, times)
         qs, ps, work = _scipy(
@@ -223,6 +229,46 @@ def _rollout(
     fine = None if inputs is None else np.repeat(inputs, substeps, axis=0)
     qs, ps = robot.rollout(q, p, fine, interval / substeps, substeps * (len(times) - 1))
     return qs[::substeps], ps[::substeps]
+
+
+def _sampled(
+    robot: Any,
+    times: Array,
+    q: Array,
+    p: Array,
+    law: Control,
+    method: str,
+    rtol: float,
+    atol: float,
+    step: float | None,
+    period: float | None,
+    progress: Callable[[float], None] | None,
+) -> tuple[Array, Array, Array]:
+    """Roll out in C from one sample of the control to the next."""
+    if period is None:
+        raise ValueError(
+            f"method {method!r} runs inside C and cannot call a Python control as it goes; give "
+            f"a sampling period, an array of held inputs, or use one of {', '.join(SCIPY_METHODS)}"
+        )
+    if not (np.isfinite(period) and period > 0):
+        raise ValueError(f"period must be a positive number of seconds, got {period!r}")
+    interval = times[1] - times[0]
+    count = max(1, int(np.ceil(interval / period - 1e-9)))
+    qs, ps, us = [q], [p], []
+    for k, start in enumerate(times[:-1]):
+        for n in range(count):
+            t = np.array([start + n * interval / count, start + (n + 1) * interval / count])
+            u = np.asarray(law(float(t[0]), q, p), dtype=float)
+            if n == 0:
+                us.append(u)
+            pair = _rollout(robot, t, q, p, u[None, :], method, rtol, atol, step)
+            q, p = (np.ascontiguousarray(part[-1]) for part in pair)
+        qs.append(q)
+        ps.append(p)
+        if progress is not None:
+            progress((k + 1) / (len(times) - 1))
+    us.append(np.asarray(law(float(times[-1]), q, p), dtype=float))
+    return np.array(qs), np.array(ps), np.array(us)
 
 
 def _scipy(

@@ -80,12 +80,30 @@ def test_progress_ends_at_one_and_never_leaves_the_unit_interval() -> None:
         ({"control": np.zeros((3, 3))}, r"held inputs must have shape \(200, 3\)"),
         ({"control": np.full((200, 3), np.nan)}, "held inputs must be finite"),
         ({"method": "rk4", "step": 0.0}, "step must be a positive number"),
-        ({"method": "rk4", "control": lambda t, q, p: 0}, "runs inside C and cannot call"),
+        ({"method": "rk4", "control": lambda t, q, p: 0}, "give a sampling period"),
+        ({"method": "rk4", "control": lambda t, q, p: 0, "period": -1.0}, "period must be"),
     ],
 )
 def test_senseless_arguments_are_refused_by_name(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         simulate(robot("crane"), **{"duration": 1.0, **arguments})
+
+
+@pytest.mark.parametrize("method", ["dopri5", "rk4"])
+def test_a_sampled_control_tends_to_the_continuous_one(method: str) -> None:
+    def law(t: float, q: np.ndarray, p: np.ndarray) -> np.ndarray:
+        return np.array([np.sin(5 * t) - p[0], -0.1 * p[2], 0.2 * q[0]])
+
+    def end(**how: object) -> np.ndarray:
+        return simulate(robot("crane"), 1.0, q=[0, 0.3, 0, 0], control=law, **how).q.values[-1]
+
+    truth = end(method="DOP853", rtol=1e-11)
+    errors = [
+        np.abs(end(method=method, period=h, samples=11) - truth).max() for h in (0.02, 0.01, 0.005)
+    ]
+    assert errors[2] < 1e-3
+    assert 1.8 < errors[0] / errors[1] < 2.2
+    assert 1.8 < errors[1] / errors[2] < 2.2
 
 
 def test_an_integrator_that_gives_up_says_when() -> None:
