@@ -49,6 +49,8 @@ class Checker:
         if array.shape != (len(quantities),):
             raise self._shape_error(method, argument, self._shape(group), array.shape)
         self._finite(method, argument, quantities, array)
+        if group == "q":
+            self._within(method, argument, array)
         return array
 
     def rows(
@@ -76,6 +78,8 @@ class Checker:
         if not fits or (array.ndim == 2 and count is not None and array.shape[0] != count):
             raise self._shape_error(method, argument, expected(), array.shape)
         self._finite(method, argument, quantities, array)
+        if group == "q":
+            self._within(method, argument, array)
         return array
 
     def numbers(
@@ -284,6 +288,33 @@ class Checker:
             f"{self.model.name}.{method}: {argument}[{', '.join(map(str, place))}] "
             f"({quantity}) is {array[place]}; inputs must be finite"
         )
+
+    def _within(self, method: str, argument: str, array: Array) -> None:
+        """Refuse coordinates outside a limit of the model."""
+        for limit in self.model.limits:
+            if not limit.refuse:
+                continue
+            own = array[..., list(limit.places)]
+            several = len(limit.places) > 1
+            size = (own * own).sum(axis=-1) if several else own[..., 0]
+            low = -np.inf if limit.low is None else limit.low
+            high = np.inf if limit.high is None else limit.high
+            bad = (size < low) | (size > (high * high if several else high))
+            if not bad.any():
+                continue
+            place = tuple(int(k) for k in np.argwhere(bad)[0])
+            row = f", row {place[0]}" if place else ""
+            values = ", ".join(
+                f"{n} = {v:g}" for n, v in zip(limit.coordinates, own[place], strict=True)
+            )
+            if several:
+                what = "sqrt(" + " + ".join(f"{n}^2" for n in limit.coordinates) + ")"
+                values = f"{what} = {math.sqrt(size[place]):g} ({values})"
+            side, bound = ("below", low) if size[place] < low else ("above", high)
+            raise ModelInputError(
+                f"{self.model.name}.{method}: {argument}{row}: {values} is {side} the limit of "
+                f"{bound:g} {limit.unit}" + (f": {limit.reason}" if limit.reason else "")
+            )
 
     def _number_error(
         self, method: str, argument: str, expected: str, value: object

@@ -45,6 +45,22 @@ class FunctionDescription:
         return self.name in ACTUATED and "u" not in self.arguments
 
 
+@dataclass(frozen=True)
+class LimitDescription:
+    """Range of one coordinate, or of the length of several; ``places`` is where they stand in q.
+
+    Limits that do not ``refuse`` are information.
+    """
+
+    coordinates: tuple[str, ...]
+    places: tuple[int, ...]
+    unit: str
+    low: float | None
+    high: float | None
+    refuse: bool
+    reason: str
+
+
 class ModelDescription:
     """The manifest of a model, read.
 
@@ -98,6 +114,15 @@ class ModelDescription:
             )
             for name, entry in manifest["functions"].items()
         }
+        order = {c.name: k for k, c in enumerate(self.coordinates)}
+        self.limits: tuple[LimitDescription, ...] = tuple(
+            LimitDescription(
+                tuple(entry["coordinates"]),
+                tuple(order[name] for name in entry["coordinates"]),
+                *(entry[key] for key in ("unit", "low", "high", "refuse", "reason")),
+            )
+            for entry in manifest.get("limits", ())
+        )
         self.nodes: tuple[str, ...] = tuple(
             node["name"]
             for node in manifest["nodes"]

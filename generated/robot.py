@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .batch import Batches
 from .checks import Checker
-from .description import ModelDescription
+from .description import LimitDescription, ModelDescription
 from .errors import GeneratedFolderError, ModelInputError, SingularityError, suggestion
 from .quantities import Meta, Parameters, Quantities, html_table, text_table
 from .rollouts import Rollouts
@@ -102,6 +102,11 @@ class Robot(Batches, Rollouts):
         """Controllers by name: their function, its kind, tracked coordinates and inputs."""
         found: Mapping[str, Mapping[str, Any]] = self._model.manifest.get("controllers", {})
         return found
+
+    @property
+    def limits(self) -> tuple[LimitDescription, ...]:
+        """Limits of coordinates; arguments outside those that ``refuse`` are errors."""
+        return self._model.limits
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -207,6 +212,8 @@ class Robot(Batches, Rollouts):
     def random_state(self, rng: np.random.Generator | int | None = None) -> tuple[Values, Values]:
         """A state for tests: angles within ±π, other coordinates within ±1, p normal.
 
+        Coordinates with limits (see :attr:`limits`) are kept within them.
+
         Parameters
         ----------
         rng:
@@ -222,6 +229,8 @@ class Robot(Batches, Rollouts):
         for k, coordinate in enumerate(self.coordinates):
             if coordinate.kind == "angle":
                 q[k] *= np.pi
+        for limit in self._model.limits:
+            _bring_within(q, limit)
         for place in self._model.quaternions:
             quaternion = generator.normal(size=4)
             q[place] = quaternion / np.linalg.norm(quaternion)
@@ -455,6 +464,21 @@ def known_variant(model: ModelDescription, variant: str | None) -> str | None:
             f"(variants: {', '.join(model.variants) or 'none'})"
         )
     return variant
+
+
+def _bring_within(q: Values, limit: LimitDescription) -> None:
+    """Fold coordinates into a limit, in place."""
+    places = list(limit.places)
+    if len(places) > 1:
+        assert limit.high is not None
+        size = float(np.linalg.norm(q[places]))
+        if size > limit.high:
+            q[places] *= size % limit.high / size
+    elif limit.low is not None and limit.high is not None:
+        if not limit.low <= q[places[0]] <= limit.high:
+            q[places[0]] = limit.low + (q[places[0]] - limit.low) % (limit.high - limit.low)
+    else:
+        q[places[0]] = np.clip(q[places[0]], limit.low, limit.high)
 
 
 def _finite_number(value: Any, label: str) -> float:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .control import Controller
 from .joints import Coordinate
+from .limits import Limit
 from .model import WORLD, Model
 from .parts import Input, Parameter
 from .program import Output, Program
@@ -111,6 +112,7 @@ class EquationsOfMotion:
     up: str = "z"
     options: Mapping[str, Any] | None = None
     controllers: tuple[Controller, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @classmethod
     def of(cls, model: Model, formalism: str, program: Program) -> EquationsOfMotion:
@@ -138,6 +140,7 @@ class EquationsOfMotion:
             source=model.source,
             up=model.up,
             controllers=tuple(model.controllers.values()),
+            limits=tuple(model.limits),
         )
 
     @property

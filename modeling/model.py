@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from .contact import LAWS, ContactSurface, Height
 from .continuum.arc import Arc
 from .continuum.mass import ArcMass
+from .continuum.shape import MAX_BENDING
 from .errors import ModelError
 from .joints import AXES, Coordinate, Fixed, Joint
+from .limits import Limit, common_unit
 from .names import identifier
 from .parts import Body, Buoyancy, Damper, Input, MassLump, Node, Parameter, Spring
 from .program import Builder, Scalar, parse_unit
@@ -74,6 +76,7 @@ class Model:
         self.springs: list[Spring] = []
         self.dampers: list[Damper] = []
         self.inputs: dict[str, Input] = {}
+        self.limits: list[Limit] = []
         self.contacts: list[str] = []
         self.controllers: dict[str, Controller] = {}
         self.positive: list[tuple[Scalar, str]] = []  # must be > 0 in every variant
@@ -303,6 +306,7 @@ class Model:
             raise ModelError(f"{label}: length must not be zero")
         end = self.body(name, parent=base, joint=Arc((u, w), extent))
         base.arcs.append(ArcMass(self.builder, weight, extent, (u, w)))
+        self.limit(u, w, high=MAX_BENDING, reason="an arc's formulas are proven up to here")
         return end
 
     def buoyancy(self, body: Body | str, volume: Quantity, center: Triple = (0, 0, 0)) -> None:
@@ -363,6 +367,22 @@ class Model:
                 self._quantity(coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"),
             )
         )
+
+    def limit(
+        self,
+        *coordinates: str,
+        low: float | None = None,
+        high: float | None = None,
+        refuse: bool = True,
+        reason: str = "",
+    ) -> None:
+        """Limit a coordinate, or the length √(Σ q²) of several; see :class:`.limits.Limit`.
+
+        Robots refuse arguments outside (unless ``refuse`` is False) where they come in
+        from Python; generated code does not look.  Without limits any value is taken.
+        """
+        unit = common_unit(coordinates, {c.name: c.unit for c in self.coordinates})
+        self.limits.append(Limit(coordinates, unit, low, high, refuse, reason))
 
     def actuate(self, *velocities: str) -> None:
         """A torque [N m] or force [N] input on each of the given joint velocities.

@@ -73,12 +73,27 @@ def kite() -> Model:
     return model
 
 
+def reed() -> Model:
+    """A bending arc on a hinge, with limits that refuse and one that only informs."""
+    model = Model("reed")
+    stem = model.body("stem", joint=Revolute("swing", "x"), mass=0.2, inertia=(0.01, 0.01, 0.01))
+    slide = model.body("slide", parent=stem, joint=Prismatic("reach", "y"), mass=0.1)
+    model.arc("blade", parent=slide, length=0.3, mass=0.05, names=("u", "w"))
+    model.limit("swing", low=-1.0, high=2.0, reason="the stop of the hinge")
+    model.limit("reach", low=0.0)
+    model.limit("reach", high=0.1, refuse=False)
+    return model
+
+
+MODELS = {"crane": crane, "kite": kite, "reed": reed}
+
+
 @cache
 def equations(name: str) -> EquationsOfMotion:
     """Equations of one of the robots."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = {"crane": crane, "kite": kite}[name]() if name in SMALL else BUILT_IN[name].model()
+        model = MODELS[name]() if name in MODELS else BUILT_IN[name].model()
         return poincare(model)
 
 

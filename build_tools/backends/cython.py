@@ -119,6 +119,7 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
         "has_inputs": "u" in positions,
         "nu": sizes.get("u", 0),
         "has_rollouts": "state_rates" in program.functions,
+        "limits": _limits(equations),
         "named_inputs": NAMED,
         "most_inputs": max(NAMED, *(len(m.arguments) for m in methods)),
         "most_outputs": max((len(m.shapes) for m in methods), default=1),
@@ -136,6 +137,27 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
         name: environment.get_template(f"{name}.jinja").render(**values)
         for name in ("_kernel.pyx", "_kernel.pyi")
     }
+
+
+def _limits(equations: EquationsOfMotion) -> list[str]:
+    """Conditions in C on ``q`` that every limit which refuses is kept."""
+    position = {c.name: k for k, c in enumerate(equations.coordinates)}
+    conditions = []
+    for limit in equations.limits:
+        entries = [f"q[{position[name]}]" for name in limit.coordinates]
+        if not limit.refuse:
+            continue
+        if len(entries) > 1:
+            assert limit.high is not None
+            conditions.append(
+                f"{' + '.join(f'{e} * {e}' for e in entries)} <= {limit.high!r} * {limit.high!r}"
+            )
+            continue
+        if limit.low is not None:
+            conditions.append(f"{entries[0]} >= {limit.low!r}")
+        if limit.high is not None:
+            conditions.append(f"{entries[0]} <= {limit.high!r}")
+    return conditions
 
 
 def _method(

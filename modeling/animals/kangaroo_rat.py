@@ -34,6 +34,7 @@ FOOT = (0.012, -0.010, -0.045)
 TOE_FORWARD = 0.05
 
 MAX_LINKS = 64
+LINK_BENDING = 0.6  # rad from link to link about each axis, for planners
 INNER_POINTS = (0.25, 0.5, 0.75)  # named points along each arc
 
 
@@ -83,6 +84,8 @@ def kangaroo_rat_articulated(
             )
             start = (0, -link_length, 0)
         model.node(f"segment_{segment}_end", parent, start, description=f"end of segment {segment}")
+        for bending in (f"alpha_{segment}", f"beta_{segment}"):
+            model.limit(bending, low=-LINK_BENDING, high=LINK_BENDING, refuse=False, reason=CHOSEN)
         model.actuate(f"alpha_{segment}_rate", f"beta_{segment}_rate")
     _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
     add_tracking_controller(model, name="tail_controller")

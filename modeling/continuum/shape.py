@@ -16,6 +16,7 @@ values are then exact to 3e-15 and all derivatives by s to 2e-14.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
 
@@ -25,6 +26,9 @@ from .trigonometric import ArcFunction, Term, cosine, one, sine
 
 SWITCH = 10.0
 """Value of s = θ² at which the closed form takes over from the series (θ just above π)."""
+
+MAX_BENDING = 1.2 * math.pi
+"""Bending θ [rad] up to which values and derivatives are proven (tests of this module)."""
 
 SERIES_ERROR = 1e-19
 """Terms below this at the switch, against the value at θ = 0, are left out."""
