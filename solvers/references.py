@@ -107,6 +107,7 @@ def conical_motion(
     if not np.isfinite(frequency) or frequency == 0:
         raise ValueError(f"frequency must be a number of Hz other than 0, got {frequency!r}")
     names = [c.name for c in robot.coordinates]
+    nodes = [n["name"] for n in robot.meta["nodes"]]
     references: dict[str, Reference] = {}
     sense, period = float(np.sign(frequency)), 1 / abs(frequency)
     for about_x, about_z in _PAIRS:
@@ -114,7 +115,7 @@ def conical_motion(
         for k in numbers:
             if f"{about_z}_{k}" not in names:
                 continue
-            links = sum(bool(re.fullmatch(rf"link_{k}_\d+", n)) for n in robot.nodes) or 1
+            links = sum(bool(re.fullmatch(rf"link_{k}_\d+", n)) for n in nodes) or 1
             start, size = sense * (phase - lag * (k - min(numbers))), bending / links
             cosine = smooth_cycle(size, period, start + np.pi / 2, ramp, stop)
             references[f"{about_x}_{k}"] = cosine
