@@ -84,6 +84,7 @@ def make_manifest(equations: EquationsOfMotion, c_sources: SourceFiles) -> dict[
             }
             for c in equations.controllers
         },
+        **({"contacts": list(equations.contacts)} if equations.contacts else {}),
         **({"limits": [limit.to_dict() for limit in equations.limits]} if equations.limits else {}),
         "parameters": [
             {

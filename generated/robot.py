@@ -168,6 +168,7 @@ class Robot(Batches, Rollouts):
                     name: sum(f.operations.values()) for name, f in self._model.functions.items()
                 },
                 "nodes": manifest["nodes"],
+                "contacts": manifest.get("contacts", []),
                 "program_sha256": manifest["program_sha256"],
                 "generator_version": manifest["generator_version"],
                 "compiled": self._compiled,

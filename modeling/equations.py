@@ -113,6 +113,7 @@ class EquationsOfMotion:
     options: Mapping[str, Any] | None = None
     controllers: tuple[Controller, ...] = ()
     limits: tuple[Limit, ...] = ()
+    contacts: tuple[str, ...] = ()  # nodes that may touch the ground
 
     @classmethod
     def of(cls, model: Model, formalism: str, program: Program) -> EquationsOfMotion:
@@ -141,6 +142,7 @@ class EquationsOfMotion:
             up=model.up,
             controllers=tuple(model.controllers.values()),
             limits=tuple(model.limits),
+            contacts=tuple(model.contacts),
         )
 
     @property

@@ -7,7 +7,7 @@ belong together, each the derivative of the one before.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -107,7 +107,6 @@ def conical_motion(
     if not np.isfinite(frequency) or frequency == 0:
         raise ValueError(f"frequency must be a number of Hz other than 0, got {frequency!r}")
     names = [c.name for c in robot.coordinates]
-    nodes = [n["name"] for n in robot.meta["nodes"]]
     references: dict[str, Reference] = {}
     sense, period = float(np.sign(frequency)), 1 / abs(frequency)
     for about_x, about_z in _PAIRS:
@@ -115,8 +114,8 @@ def conical_motion(
         for k in numbers:
             if f"{about_z}_{k}" not in names:
                 continue
-            links = sum(bool(re.fullmatch(rf"link_{k}_\d+", n)) for n in nodes) or 1
-            start, size = sense * (phase - lag * (k - min(numbers))), bending / links
+            start = sense * (phase - lag * (k - min(numbers)))
+            size = bending / _links(robot, k)
             cosine = smooth_cycle(size, period, start + np.pi / 2, ramp, stop)
             references[f"{about_x}_{k}"] = cosine
             references[f"{about_z}_{k}"] = smooth_cycle(sense * size, period, start, ramp, stop)
@@ -126,6 +125,53 @@ def conical_motion(
             f"its coordinates are {', '.join(names)}"
         )
     return references
+
+
+def held_bend(
+    robot: Any, bending: Mapping[int, tuple[float, float]], *, rise: float
+) -> dict[str, Reference]:
+    """Segments of a tail bend within ``rise`` seconds and stay bent.
+
+    Parameters
+    ----------
+    robot:
+        As for :func:`conical_motion`.
+    bending:
+        Segment number (from 1) → bending of the whole segment about x and z [rad];
+        segments without an entry get no reference.
+    rise:
+        Time of the quintic rise from the straight tail [s].
+
+    Raises
+    ------
+    ValueError
+        If the robot has no such segment or ``rise`` is not positive.
+    """
+    if not rise > 0:
+        raise ValueError(f"rise must be positive, got {rise!r} s")
+    names = [c.name for c in robot.coordinates]
+    references: dict[str, Reference] = {}
+    for segment, angles in bending.items():
+        pair = next((p for p in _PAIRS if all(f"{axis}_{segment}" in names for axis in p)), None)
+        if pair is None:
+            raise ValueError(f"{robot.name} has no tail segment {segment!r}")
+        for axis, angle in zip(pair, angles, strict=True):
+            references[f"{axis}_{segment}"] = _rising(angle / _links(robot, segment), rise)
+    return references
+
+
+def _rising(target: float, rise: float) -> Reference:
+    def law(t: float) -> Jet:
+        value, rate, acceleration = _step(t / rise)
+        return target * value, target * rate / rise, target * acceleration / rise**2
+
+    return law
+
+
+def _links(robot: Any, segment: int) -> int:
+    """Links of a segment that share its angles; 1 for an arc."""
+    nodes = (n["name"] for n in robot.meta["nodes"])
+    return sum(bool(re.fullmatch(rf"link_{segment}_\d+", n)) for n in nodes) or 1
 
 
 def sampled_references(
