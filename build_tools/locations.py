@@ -6,7 +6,6 @@ Standard library only (platformdirs aside), so that asking is cheap.
 from __future__ import annotations
 
 import os
-import re
 import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bestiary.modeling.animals import BUILT_IN
+from bestiary.modeling.animals.naming import canonical as canonical
+from bestiary.modeling.animals.naming import folder_name as folder_name
 
 CACHE_VARIABLE = "BESTIARY_CACHE_DIR"
 
@@ -67,53 +68,6 @@ def is_writable(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def folder_name(label: str, options: Mapping[str, Any] | None = None) -> str:
-    """Name of the folder of a model with given options; also how it is loaded.
-
-    ``base="euler_zyx"`` is the plain name and another ``base`` is appended bare
-    (``sea_lion_quaternion``).  All other options follow in reverse alphabetical
-    order, key and value together: ``segments=3, links=4`` gives
-    ``kangaroo_rat_segments3_links4``.  In values a decimal point becomes ``p``,
-    a minus ``m``; True is the bare key, False ``no_`` and the key; options of
-    None are left out.
-    """
-    rest = dict(options or {})
-    base = rest.pop("base", None)
-    parts = [label]
-    if base is not None and base != "euler_zyx":
-        parts.append(str(base))
-    for key in sorted(rest, reverse=True):
-        value = rest[key]
-        if isinstance(value, bool):
-            parts.append(key if value else f"no_{key}")
-        elif isinstance(value, str):
-            parts.append(f"{key}_{value}")
-        elif value is not None:
-            parts.append(key + repr(value).replace(".", "p").replace("-", "m").replace("+", ""))
-    return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts))
-
-
-def canonical(label: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The built-in robot that a label with options means, and the options that remain.
-
-    ``("sea_lion", {"base": "quaternion"})`` gives ``("sea_lion_quaternion", {})``.
-    """
-    entry = BUILT_IN.get(label)
-    if entry is None or not options:
-        return label, dict(options)
-    full = {**dict(entry.options), **options}
-    for name in (label, *BUILT_IN):
-        other = BUILT_IN[name]
-        same = (other.module, other.function, other.formalism) == (
-            entry.module,
-            entry.function,
-            entry.formalism,
-        )
-        if same and dict(other.options) == full:
-            return name, {}
-    return label, {k: v for k, v in full.items() if dict(entry.options).get(k, ...) != v}
 
 
 def robot_folders(label: str, options: Mapping[str, Any] | None = None) -> list[Path]:

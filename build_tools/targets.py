@@ -143,7 +143,10 @@ def derive(target: Target) -> Derived:
             "give the model another name"
         )
     texts = tuple(dict.fromkeys(str(w.message) for w in caught if _is_about_models(w)))
-    return Derived(replace(equations, options=options), tuple(files), texts)
+    # Built-in robots of two sizes must link together, so the name says the options.
+    own = dict(target.options)
+    name = equations.name if target.path is not None else folder_name(target.label, own)
+    return Derived(replace(equations, name=name, options=options), tuple(files), texts)
 
 
 def _built_in(label: str, options: Mapping[str, Any]) -> Any:

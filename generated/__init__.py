@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bestiary.modeling.animals.naming import canonical, folder_name
+
 from .batch import batch_methods
 from .checks import Checker
 from .errors import (
@@ -35,7 +37,6 @@ from .folder import (
     ModelFolder,
     cache_folder,
     find_folders,
-    folder_name,
     search_path,
 )
 from .numpy_kernel import numpy_kernel
@@ -172,7 +173,7 @@ def _find(name: str | os.PathLike[str], options: Mapping[str, Any]) -> ModelFold
             )
         return _open(path, str(path))
     given = {key: value for key, value in options.items() if value is not None}
-    wanted = folder_name(name, given)
+    wanted = folder_name(*canonical(name, given))
     found = find_folders()
     for candidate in dict.fromkeys((wanted, name)):
         if candidate in found:

@@ -9,7 +9,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import re
 import shutil
 import sys
 import sysconfig
@@ -193,36 +192,7 @@ def _is_module(path: Path) -> bool:
     return path.suffix in (".so", ".pyd", ".dll")
 
 
-# -- names and places ---------------------------------------------------------
-def folder_name(name: str, options: Mapping[str, Any] | None = None) -> str:
-    """The folder of a model with given options.
-
-    ``base="euler_zyx"`` is the plain name and another ``base`` is appended
-    bare (``sea_lion_quaternion``).  All other options follow in reverse
-    alphabetical order, key and value together, so that their order in the call
-    does not matter: ``segments=3, links=4`` gives ``kangaroo_rat_segments3_links4``.
-    In values a decimal point becomes ``p``, a minus ``m``; True is the bare
-    key, False ``no_`` and the key; options of None are left out.
-    """
-    rest = dict(options or {})
-    base = rest.pop("base", None)
-    parts = [name]
-    if base is not None and base != "euler_zyx":
-        parts.append(str(base))
-    for key in sorted(rest, reverse=True):
-        value = rest[key]
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            parts.append(key if value else f"no_{key}")
-        elif isinstance(value, str):
-            parts.append(f"{key}_{value}")
-        else:
-            text = repr(value).replace(".", "p").replace("-", "m").replace("+", "")
-            parts.append(f"{key}{text}")
-    return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts))
-
-
+# -- places ---------------------------------------------------------
 def packaged_models() -> Path:
     """The folder of the built-in models: this package, links resolved."""
     return Path(__file__).resolve().parent

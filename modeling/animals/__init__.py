@@ -10,12 +10,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A prebuilt robot: where its model is written, with which options, how it is derived."""
+    """A prebuilt robot: where its model is written, with which options, how it is derived.
+
+    ``sizes`` names the options that the name of every other size says.
+    """
 
     module: str
     function: str
     formalism: str
     options: tuple[tuple[str, Any], ...] = ()
+    sizes: tuple[str, ...] = ()
 
     def model(self, **overrides: Any) -> Any:
         """The model with these options (and overrides)."""
@@ -28,4 +32,18 @@ class BuiltIn:
 BUILT_IN: dict[str, BuiltIn] = {
     "sea_lion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "euler_zyx"),)),
     "sea_lion_quaternion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "quaternion"),)),
+    "kangaroo_rat_articulated": BuiltIn(
+        "kangaroo_rat",
+        "kangaroo_rat_articulated",
+        "poincare",
+        (("segments", 2), ("links", 4), ("base", "quaternion"), ("half_angle", False)),
+        ("segments", "links"),
+    ),
+    "kangaroo_rat_continuum": BuiltIn(
+        "kangaroo_rat",
+        "kangaroo_rat_continuum",
+        "poincare",
+        (("segments", 2), ("base", "quaternion")),
+        ("segments",),
+    ),
 }
