@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import linecache
 import sys
@@ -38,12 +39,15 @@ def run_user_file(path: Path, options: Mapping[str, Any]) -> tuple[Any, tuple[Pa
     except (SyntaxError, ValueError) as error:
         raise TargetError(_syntax_message(path, error)) from error
     linecache.checkcache(str(path))
+    importlib.invalidate_caches()
     folder = str(path.parent)
     before = set(sys.modules)
     module = types.ModuleType(f"bestiary_model_{path.stem}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module
     sys.path.insert(0, folder)
+    # compiled neighbours are told apart by whole seconds: an edit within one would go unnoticed
+    writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         try:
             exec(code, module.__dict__)
@@ -54,6 +58,7 @@ def run_user_file(path: Path, options: Mapping[str, Any]) -> tuple[Any, tuple[Pa
             raise TargetError(_run_message(path, error)) from error
         return made, _local_files(path, before)
     finally:
+        sys.dont_write_bytecode = writes_bytecode
         sys.path.remove(folder)
         for name in set(sys.modules) - before:  # so that an edited neighbour is read anew
             if name == module.__name__ or _is_local(sys.modules[name], path.parent):

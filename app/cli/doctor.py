@@ -28,7 +28,7 @@ from .robots import all_robots
 
 NEEDED = (
     *("numpy", "scipy", "sympy", "casadi", "cython", "jinja2", "typer", "rich"),
-    *("platformdirs", "filelock", "matplotlib", "xarray", "h5netcdf"),
+    *("platformdirs", "filelock", "matplotlib", "xarray", "h5netcdf", "h5py"),
 )
 
 

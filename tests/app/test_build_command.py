@@ -173,6 +173,7 @@ def test_interrupted_build_leaves_nothing_half_written(
         env={**os.environ, "TMPDIR": str(temporary)},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored
     )
     deadline = time.monotonic() + 60
     while not started.exists():

@@ -115,7 +115,11 @@ def test_concurrent_writers_leave_one_whole_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_interrupt_is_held_back_until_the_block_is_done() -> None:
+def test_interrupt_is_held_back_until_the_block_is_done(
+    request: pytest.FixtureRequest,
+) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     done = []
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
         with uninterrupted():
