@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from .control import JointTracker
-from .references import Reference, held_bend
+from .references import Reference, segment_links
 from .sea_lion import add_attitude
 from .simulation import simulate
 
@@ -60,23 +60,36 @@ def airborne(
 def standing(
     robot: Any,
     *,
-    tail: bool = True,
+    prop: bool = True,
+    heel: float = 0.015,
     duration: float = 1.0,
-    bend: float = 0.9,
     samples: int = 201,
     period: float = 1e-3,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
-    """Stand on the heels with the weight behind the feet: the tail props the torso, or not.
+    """Stand with the weight behind the heels: the tail props the torso, or is raised.
 
-    With ``tail`` the first segment bends down by ``bend`` [rad] until the tail
-    presses on the ground; without, the tail is held straight and the rat tips
-    over.  Control is sampled every ``period`` [s].
+    Parameters
+    ----------
+    robot:
+        A rat with a quaternion base.
+    prop:
+        Bend the first segment down until the tail just clears the ground; else
+        bend it up by a radian, out of the way, and the rat falls on its back.
+    heel:
+        How far the heels are before the torso's centre of mass [m].
+    duration, period:
+        Length of the motion, and sampling period of the tail's controller [s].
+    samples, progress:
+        As in :func:`~bestiary.solvers.simulation.simulate`.
     """
+    robot = robot.with_parameters(foot_y=heel)
     rest = np.array(robot.neutral)
-    rest[6] = -float(robot.parameters["foot_z"]) - 5e-4
-    references = held_bend(robot, {1: (bend, 0.0)}, rise=0.15) if tail else {}
-    tracker = JointTracker(robot, references, 0.05, rest=rest)
+    rest[6] = -float(robot.parameters["foot_z"])
+    bend = _touching_bend(robot, rest) if prop else -1.0
+    names, share = _first_segment(robot)
+    rest[robot.coordinates.index(names[0])] = bend * share
+    tracker = JointTracker(robot, {}, 0.05, rest=rest)
     result = simulate(
         robot,
         duration,
@@ -90,6 +103,28 @@ def standing(
         progress=progress,
     )
     return add_ground(robot, add_attitude(result))
+
+
+def _first_segment(robot: Any) -> tuple[tuple[str, str], float]:
+    """Bending coordinates of the first segment, and the share of one link."""
+    names = [c.name for c in robot.coordinates]
+    pair = ("alpha_1", "beta_1") if "alpha_1" in names else ("u_1", "w_1")
+    return pair, 1.0 / segment_links(robot, 1)
+
+
+def _touching_bend(robot: Any, rest: np.ndarray, clearance: float = 5e-4) -> float:
+    """Bending of the first segment [rad] with the lowest tail node just above the ground."""
+    from scipy.optimize import brentq
+
+    names, share = _first_segment(robot)
+    tail = [n for n in robot.meta["contacts"] if n.startswith("segment")]
+
+    def lowest(bend: float) -> float:
+        q = rest.copy()
+        q[robot.coordinates.index(names[0])] = bend * share
+        return min(float(robot.node_pose(n, q)[2, 3]) for n in tail) - clearance
+
+    return float(brentq(lowest, 0.0, 1.5))
 
 
 def add_ground(robot: Any, result: xr.Dataset) -> xr.Dataset:

@@ -115,7 +115,7 @@ def conical_motion(
             if f"{about_z}_{k}" not in names:
                 continue
             start = sense * (phase - lag * (k - min(numbers)))
-            size = bending / _links(robot, k)
+            size = bending / segment_links(robot, k)
             cosine = smooth_cycle(size, period, start + np.pi / 2, ramp, stop)
             references[f"{about_x}_{k}"] = cosine
             references[f"{about_z}_{k}"] = smooth_cycle(sense * size, period, start, ramp, stop)
@@ -156,7 +156,7 @@ def held_bend(
         if pair is None:
             raise ValueError(f"{robot.name} has no tail segment {segment!r}")
         for axis, angle in zip(pair, angles, strict=True):
-            references[f"{axis}_{segment}"] = _rising(angle / _links(robot, segment), rise)
+            references[f"{axis}_{segment}"] = _rising(angle / segment_links(robot, segment), rise)
     return references
 
 
@@ -168,8 +168,8 @@ def _rising(target: float, rise: float) -> Reference:
     return law
 
 
-def _links(robot: Any, segment: int) -> int:
-    """Links of a segment that share its angles; 1 for an arc."""
+def segment_links(robot: Any, segment: int) -> int:
+    """Links of a tail segment that share its angles; 1 for an arc."""
     nodes = (n["name"] for n in robot.meta["nodes"])
     return sum(bool(re.fullmatch(rf"link_{segment}_\d+", n)) for n in nodes) or 1
 
