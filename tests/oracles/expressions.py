@@ -30,7 +30,9 @@ ARITY = {"neg": 1, "abs": 1, "const": 0, "select": 3, "pow": 1} | dict.fromkeys(
 )
 
 exact_constants = st.one_of(
-    st.integers(-3, 3), st.fractions(-2, 2, max_denominator=6), st.sampled_from([0, 1, -1])
+    st.integers(-3, 3),
+    st.fractions(-2, 2, max_denominator=6),
+    st.sampled_from([0, 1, -1, Fraction(1, 3), Fraction(-5, 7)]),
 )
 
 

@@ -257,11 +257,9 @@ def coupled_tail() -> TreeSpec:
             at = tuple(float(v) for v in rng.normal(scale=0.2, size=3))
             rpy = (0.0,) * 3 if link else (0.3, -0.2, 0.5)
             if link == 0:
-                joint = Compound((Revolute(bend, "x"), Revolute(side, "z")))
-                elements = (
-                    _single("revolute", bend, _unit("x")),
-                    _single("revolute", side, _unit("z")),
-                )
+                joint = Compound((Revolute(bend, "x", ratio=0.5), Revolute(side, "z")))
+                bending = replace(_single("revolute", bend, _unit("x")), ratio=0.5)
+                elements = (bending, _single("revolute", side, _unit("z")))
             else:
                 ratio = 1.0 if link == 1 else -0.75
                 joint = Compound((Follower(bend, "x"), Follower(side, "z", ratio)))

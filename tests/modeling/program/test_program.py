@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -61,6 +63,17 @@ def test_json_round_trip_keeps_everything(recipe, x):
     assert again.to_json() == program.to_json()
     assert again.content_hash == program.content_hash
     assert evaluate(again, "f", {"x": x}) == evaluate(program, "f", {"x": x})
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(1, 3), Fraction(-22, 7), 0.1, 1e-300, 2.5e17, 10**30, math.pi]
+)
+def test_constants_of_every_kind_survive_json_exactly(value):
+    builder = Builder()
+    program = program_of(builder, [builder.symbol("x", "x0") * value])
+    again = Program.from_json(program.to_json())
+    assert again.nodes == program.nodes
+    assert [type(n[1]) for n in again.nodes] == [type(n[1]) for n in program.nodes]
 
 
 def test_the_sea_lion_survives_json():

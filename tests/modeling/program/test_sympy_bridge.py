@@ -100,6 +100,15 @@ def test_rational_numbers_stay_exact():
     assert closed == sympy.Symbol("x0", real=True) / 3
 
 
+@pytest.mark.parametrize("value", [0.1, math.pi, 1 / 3, 1.2345678901234567e-12])
+def test_floats_keep_all_their_digits(value):
+    builder = Builder()
+    program = program_of(builder, [builder.constant(value)])
+    (closed,) = as_sympy(program, program.functions["f"].outputs[0].refs)
+    assert float(closed) == value
+    assert from_sympy(Builder(), closed, {}) == value
+
+
 def test_symbols_and_functions_without_counterpart_are_named():
     builder = Builder()
     table = {x: builder.symbol("x", "x0")}
