@@ -17,7 +17,7 @@ INSTALL := $(PIP) install --quiet --no-build-isolation --config-settings editabl
 .PHONY: demo test test-slow lint build install install-test clean distclean FORCE
 
 demo: install
-	@$(BIN)/bestiary build
+	@$(BIN)/bestiary build sea_lion sea_lion_quaternion
 	@$(BIN)/bestiary demo
 
 test: install-test
