@@ -119,29 +119,62 @@ def draw_robot(
     return artists
 
 
-VIEWS = {"3d": (22, -60), "side": (0, -90), "top": (90, -90), "front": (0, 0)}
+ELEVATION, AZIMUTH = 22, -60
+PLANES = ("xy", "xz", "yz")
 
 
 def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d") -> Figure:
     """The robot at ``count`` times, side by side.
 
-    ``view`` is ``"3d"``, ``"side"`` (x–z), ``"top"`` (x–y) or ``"front"`` (y–z).
+    ``view`` is ``"3d"`` or a plane of world axes, ``"xy"``, ``"xz"`` or ``"yz"``.
+
+    Raises
+    ------
+    ValueError
+        For another view.
     """
     import matplotlib.pyplot as plt
 
+    if view != "3d" and view not in PLANES:
+        raise ValueError(f"view {view!r} is not '3d' or one of {', '.join(PLANES)}")
     picked = np.linspace(0, result.sizes["time"] - 1, count).round().astype(int)
-    elevation, azimuth = VIEWS[view]
     columns = min(count, 3)
     rows = -(-count // columns)
-    figure = plt.figure(figsize=(4.2 * columns, 3.0 * rows))
-    box = _extent(robot, result, picked)
+    box, up = _extent(robot, result, picked), str(robot.meta["up"])
+    if view == "3d":
+        figure = plt.figure(figsize=(4.2 * columns, 3.0 * rows))
+        figure.subplots_adjust(0.0, 0.02, 0.97, 0.95, 0.05, 0.1)
+    else:
+        figure = plt.figure(figsize=(4.2 * columns, 2.4 * rows + 0.3), layout="constrained")
     for k, index in enumerate(picked):
-        ax: Any = figure.add_subplot(rows, columns, k + 1, projection="3d")
-        draw_robot(robot, result.q.values[index], ax)
-        _frame(ax, box, elevation, azimuth, str(robot.meta["up"]))
+        projection = "3d" if view == "3d" else "rectilinear"
+        ax: Any = figure.add_subplot(rows, columns, k + 1, projection=projection)
+        if view == "3d":
+            draw_robot(robot, result.q.values[index], ax)
+            _frame(ax, box, up)
+        else:
+            _draw_plane(robot, result.q.values[index], ax, view, box, up)
         ax.set_title(f"t = {float(result.time[index]):.2f} s", fontsize=10)
-    figure.subplots_adjust(0.0, 0.02, 0.97, 0.95, 0.05, 0.1)
     return figure
+
+
+def _draw_plane(
+    robot: Any, q: np.ndarray, ax: Any, plane: str, box: tuple[np.ndarray, np.ndarray], up: str
+) -> None:
+    """The skeleton of a pose projected on a plane of world axes."""
+    i, j = ("xyz".index(axis) for axis in plane)
+    for name, a, b in skeleton(robot, q):
+        color = SIDES.get(name.split("_")[0], CENTER)
+        ax.plot([a[i], b[i]], [a[j], b[j]], color=color, lw=2.5, marker="o", ms=3)
+    for k, setter in ((i, ax.set_xlim), (j, ax.set_ylim)):
+        setter(box[0][k], box[1][k])
+    ax.set_aspect("equal")
+    ax.grid(alpha=0.3)
+    ax.set_xlabel(f"{plane[0]} [m]", fontsize=8)
+    ax.set_ylabel(f"{plane[1]} [m]", fontsize=8)
+    ax.tick_params(labelsize=7)
+    if up.startswith("-") and up[-1] == plane[1]:
+        ax.invert_yaxis()
 
 
 def animate(
@@ -156,7 +189,7 @@ def animate(
     figure = plt.figure(figsize=(5, 4.5))
     ax: Any = figure.add_subplot(projection="3d")
     lines = draw_robot(robot, result.q.values[picked[0]], ax)
-    _frame(ax, _extent(robot, result, picked), *VIEWS["3d"], str(robot.meta["up"]))
+    _frame(ax, _extent(robot, result, picked), str(robot.meta["up"]))
 
     def update(index: int) -> list[Any]:
         for line, (_, a, b) in zip(lines, skeleton(robot, result.q.values[index]), strict=True):
@@ -180,9 +213,7 @@ def _extent(
     return center - half, center + half
 
 
-def _frame(
-    ax: Any, box: tuple[np.ndarray, np.ndarray], elevation: float, azimuth: float, up: str
-) -> None:
+def _frame(ax: Any, box: tuple[np.ndarray, np.ndarray], up: str) -> None:
     low, high = box
     for k, axis in enumerate("xyz"):
         getattr(ax, f"set_{axis}lim")(low[k], high[k])
@@ -190,7 +221,7 @@ def _frame(
         getattr(ax, f"{axis}axis").set_major_locator(_few_ticks())
     ax.set_box_aspect(high - low, zoom=1.15)
     ax.tick_params(labelsize=6)
-    ax.view_init(elevation, azimuth, vertical_axis=up.lstrip("-"))
+    ax.view_init(ELEVATION, AZIMUTH, vertical_axis=up.lstrip("-"))
     if up.startswith("-"):
         getattr(ax, f"invert_{up[-1]}axis")()
         if up == "-z":

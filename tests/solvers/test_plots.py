@@ -56,7 +56,7 @@ def test_the_skeleton_joins_each_node_to_its_body_or_parent() -> None:
     assert np.allclose(b, crane.node_pose("hook", q)[:3, 3])
 
 
-@pytest.mark.parametrize("view", ["3d", "side", "top", "front"])
+@pytest.mark.parametrize("view", ["3d", "xy", "xz", "yz"])
 def test_poses_are_drawn_at_equal_times(motion: xr.Dataset, view: str) -> None:
     figure = plots.plot_poses(robot("crane"), motion, 4, view)
     assert [ax.get_title() for ax in figure.axes] == [
@@ -66,6 +66,11 @@ def test_poses_are_drawn_at_equal_times(motion: xr.Dataset, view: str) -> None:
         "t = 0.50 s",
     ]
     assert all(len(ax.get_lines()) == 3 for ax in figure.axes)
+
+
+def test_an_unknown_view_is_named(motion: xr.Dataset) -> None:
+    with pytest.raises(ValueError, match="view 'behind' is not '3d' or one of xy, xz, yz"):
+        plots.plot_poses(robot("crane"), motion, 2, "behind")
 
 
 def test_an_animation_has_the_asked_number_of_frames(motion: xr.Dataset, tmp_path) -> None:
