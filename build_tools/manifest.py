@@ -81,6 +81,7 @@ def make_manifest(equations: EquationsOfMotion, c_sources: SourceFiles) -> dict[
                 "kind": c.kind,
                 "tracked": list(c.tracked),
                 "inputs": list(c.inputs),
+                "groups": list(c.groups),
             }
             for c in equations.controllers
         },

@@ -51,6 +51,8 @@ class Checker:
         self._finite(method, argument, quantities, array)
         if group == "q":
             self._within(method, argument, array)
+        elif group in self.model.positive:
+            self._above_zero(method, argument, quantities, array)
         return array
 
     def rows(
@@ -80,6 +82,8 @@ class Checker:
         self._finite(method, argument, quantities, array)
         if group == "q":
             self._within(method, argument, array)
+        elif group in self.model.positive:
+            self._above_zero(method, argument, quantities, array)
         return array
 
     def numbers(
@@ -315,6 +319,15 @@ class Checker:
                 f"{self.model.name}.{method}: {argument}{row}: {values} is {side} the limit of "
                 f"{bound:g} {limit.unit}" + (f": {limit.reason}" if limit.reason else "")
             )
+
+    def _above_zero(self, method: str, argument: str, quantities: Quantities, array: Array) -> None:
+        if (array > 0).all():
+            return
+        place = tuple(int(k) for k in np.argwhere(~(array > 0))[0])
+        raise ModelInputError(
+            f"{self.model.name}.{method}: {argument}[{', '.join(map(str, place))}] "
+            f"({quantities[place[-1]]}) is {array[place]:g}; it must be above 0"
+        )
 
     def _number_error(
         self, method: str, argument: str, expected: str, value: object

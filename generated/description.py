@@ -142,6 +142,12 @@ class ModelDescription:
         }
 
     @cached_property
+    def positive(self) -> frozenset[str]:
+        """Arguments whose entries must be above zero: gains and limits of controllers."""
+        controllers = self.manifest.get("controllers", {}).values()
+        return frozenset(g for c in controllers for g in c["groups"][1:])
+
+    @cached_property
     def node_functions(self) -> frozenset[str]:
         """Functions that are reached through ``node_pose`` and its sisters."""
         return frozenset(f"{n}_{k}" for n in self.nodes for k in NODE_KINDS) & set(self.functions)

@@ -23,6 +23,13 @@ and what is left of the accelerations, a_A and a_R, follows:
 
   Motions a_A that leave U alone stay free and undamped.
 
+Limits: u = u₀ + u_v, where u₀ makes v = 0 (it carries weight, contact, damping and
+velocity forces) and u_v is linear in v.  If an input would exceed its limit, u_v is
+shortened as a whole, u = u₀ + s u_v with the largest 0 < s ≤ 1 that fits: the tracked
+accelerations become s v and keep their direction.  (Cutting each input by itself
+lets one joint throw the next: a light tail then winds up.)  Where u₀ alone leaves an
+input less than a tenth of its limit, u_v may still use a tenth, and that input is cut.
+
 Contact and damping are compensated as part of Q(q, p, 0).  No inverse is ever
 formed: M_RR and N Nᵀ are factored as LᵀDL.  After Spong, *Partial feedback
 linearization of underactuated mechanical systems* (IROS 1994).
@@ -30,7 +37,7 @@ linearization of underactuated mechanical systems* (IROS 1994).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,7 +45,7 @@ from .errors import ModelError
 from .formalisms.factorization import solve_symmetric
 from .names import identifier
 from .program import Function, InputGroup, ProgramSymbol, Scalar
-from .program.functions import maximum, minimum
+from .program.functions import absolute, maximum, minimum, select
 from .program.program import output
 
 if TYPE_CHECKING:
@@ -46,6 +53,9 @@ if TYPE_CHECKING:
 
 WEAKEST_COUPLING = 1e-4
 """Coupling N, relative to the inertias that it connects, below which a robot is singular."""
+
+RESERVE = 0.1
+"""Share of a limit that tracking may use however much weight and contact take of it."""
 
 COMPUTED_TORQUE, COLLOCATED, NON_COLLOCATED = "computed torque", "collocated", "non-collocated"
 
@@ -180,29 +190,23 @@ _JET = (("", "", "position"), ("_rate", "/s", "rate"), ("_acceleration", "/s^2",
 class Plant:
     """What a controller needs of a robot.
 
-    ``inverse(p_dot)`` gives M ṗ + C p + F with springs, ``passive`` is Q(q, p, 0).
+    ``bias`` is C p + F − Q(q, p, 0).
     """
 
     mass: Sequence[Sequence[Scalar]]
-    inverse: Callable[[Sequence[Scalar]], Sequence[Scalar]]
-    passive: Sequence[Scalar]
+    bias: Sequence[Scalar]
 
 
 def controller_function(model: Model, controller: Controller, plant: Plant) -> Function:
     """The function of a controller: inputs, limited and as the law wants them."""
     split = _Split(model, controller, plant)
     with model.builder.context(f"controller {controller.name!r}"):
-        forces = split.forces(_wanted_accelerations(model, controller))
+        carrying = split.forces(plant.bias)
+        driving = split.forces(split.pushed_by(_wanted_accelerations(model, controller)))
+        limited = _limited(model, controller, carrying, driving)
         zero = model.builder.constant(0)
-        limits = controller.groups[2]
-        free, held = [], []
-        for item in model.inputs.values():
-            force = forces.get(item.name, zero)
-            free.append(force)
-            if not force.is_zero:
-                limit = model.builder.symbol(limits, item.name, item.unit)
-                force = maximum(-limit, minimum(force, limit))
-            held.append(force)
+        free = [carrying[i] + driving[i] if i in carrying else zero for i in model.inputs]
+        held = [limited.get(i, zero) for i in model.inputs]
     nu = len(held)
     return Function(
         controller.function,
@@ -214,6 +218,27 @@ def controller_function(model: Model, controller: Controller, plant: Plant) -> F
         f"{_TITLE[controller.kind]}: inputs by which {', '.join(controller.tracked)} follow a "
         "reference.",
     )
+
+
+def _limited(
+    model: Model,
+    controller: Controller,
+    carrying: Mapping[str, Scalar],
+    driving: Mapping[str, Scalar],
+) -> dict[str, Scalar]:
+    """The inputs u₀ + s u_v, and no more than the limits."""
+    limits = {
+        i: model.builder.symbol(controller.groups[2], i, model.inputs[i].unit) for i in carrying
+    }
+    share = model.builder.constant(1)
+    for i, limit in limits.items():
+        against = select(driving[i], carrying[i], -carrying[i])
+        room = maximum(limit - against, RESERVE * limit)
+        share = minimum(share, room / maximum(absolute(driving[i]), room))
+    return {
+        i: maximum(-limit, minimum(carrying[i] + share * driving[i], limit))
+        for i, limit in limits.items()
+    }
 
 
 _TITLE = {
@@ -261,11 +286,16 @@ class _Split:
         rest = set(range(len(self.names))) - tracked - set(self.spare)
         self.rest = sorted(rest)  # R
 
-    def forces(self, wanted: Mapping[int, Scalar]) -> dict[str, Scalar]:
-        """Inputs by name that give the wanted accelerations."""
+    def pushed_by(self, wanted: Mapping[int, Scalar]) -> list[Scalar]:
+        """M v for accelerations v by velocity index."""
+        return [
+            _dot([row[k] for k in wanted], list(wanted.values()), self.zero)
+            for row in self.plant.mass
+        ]
+
+    def forces(self, needed: Sequence[Scalar]) -> dict[str, Scalar]:
+        """Inputs by name for the generalized forces β; linear in them."""
         mass = self.plant.mass
-        given = [wanted.get(k, self.zero) for k in range(len(self.names))]
-        needed = [b - q for b, q in zip(self.plant.inverse(given), self.plant.passive, strict=True)]
         yielding = self._solve_rest([needed[k] for k in self.rest])  # M_RR⁻¹ β_R
         accelerations: dict[int, Scalar] = {}
         if self.pulled:

@@ -29,7 +29,8 @@ UNLIMITED = 1e30
 """Limit of an input that is not limited: finite, also in single precision."""
 
 WEAKEST_COUPLING = 1e-4
-"""As in :mod:`bestiary.modeling.control`."""
+RESERVE = 0.1
+"""Both as in :mod:`bestiary.modeling.control`."""
 
 
 class JointTracker:
@@ -57,7 +58,8 @@ class JointTracker:
         input are reached through the coupling by the inputs that track nothing.
     limits:
         Largest size of each input [N m or N]: one for all, one for each input that
-        the tracker uses, or by input name; no limits by default.
+        the tracker uses, or by input name; no limits by default.  Where they do not
+        suffice all tracked accelerations become smaller by the same factor.
     compiled:
         None: the robot's own step where it has one for these coordinates.  False:
         NumPy's algebra.  A name: this controller of the robot, with its coordinates.
@@ -172,10 +174,10 @@ class JointTracker:
         q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
         behind, slower = position - q[self._places], rate - p[self.split.tracked]
         wanted = acceleration + self.gains * (2 * slower + self.gains * behind)
-        forces = self.split.forces(self.robot, q, p, wanted)
+        carrying, driving = self.split.forces(self.robot, q, p, wanted)
         held, free = self._full.copy(), self._full.copy()
-        free[self.split.columns] = forces
-        held[self.split.columns] = np.clip(forces, -self.limits, self.limits)
+        free[self.split.columns] = carrying + driving
+        held[self.split.columns] = _limited(carrying, driving, self.limits)
         return held, free
 
 
@@ -277,13 +279,15 @@ class _Split:
             "non-collocated" if pulled else kind,
         )
 
-    def forces(self, robot: Any, q: Array, p: Array, wanted: Array) -> Array:
-        """Inputs in use for wanted accelerations of the tracked velocities."""
+    def forces(self, robot: Any, q: Array, p: Array, wanted: Array) -> tuple[Array, Array]:
+        """Inputs in use that carry the robot (tracked accelerations 0), and what drives it."""
         mass = robot.mass_matrix(q)
         bias = robot.bias_forces(q, p) - robot.generalized_forces(q, p)
-        acceleration = np.zeros(len(p))
-        acceleration[self.tracked] = wanted
-        needed = bias + mass @ acceleration
+        return self._inputs_for(mass, bias), self._inputs_for(mass, mass[:, self.tracked] @ wanted)
+
+    def _inputs_for(self, mass: Array, needed: Array) -> Array:
+        """Inputs for the generalized forces β; linear in them."""
+        acceleration = np.zeros(len(needed))
         r, a, t = self.rest, self.spare, self.pulled
         rest = mass[np.ix_(r, r)]
         yielding = np.linalg.solve(rest, needed[r])
@@ -315,6 +319,14 @@ class _Split:
             left[:k, :k] -= np.outer(left[:k, k], left[k, :k]) / left[k, k]
         result: Array = scaled.T @ np.linalg.solve(square, missing)
         return result
+
+
+def _limited(carrying: Array, driving: Array, limits: Array) -> Array:
+    """u₀ + s u_v with the largest s ≤ 1 that keeps the limits."""
+    room = np.maximum(limits - np.sign(driving) * carrying, RESERVE * limits)
+    share = min(1.0, (room / np.maximum(np.abs(driving), room)).min())
+    result: Array = np.clip(carrying + share * driving, -limits, limits)
+    return result
 
 
 def _check_tracked(plant: _Plant, tracked: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 from robot_harness import place
 
@@ -129,6 +130,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "rat_continuum": lambda: kangaroo_rat_continuum(segments=2),
 }
 SMALL = ("arm", "acrobot", "cart_pole", "triple", "gantry", "walker")
+COMPILED = ("arm", "cart_pole", "gantry", "rat_articulated", "rat_continuum")
 RATS = ("rat_articulated", "rat_continuum")
 KINDS = {
     "arm": "computed torque",
@@ -152,20 +154,25 @@ def equations(name: str) -> EquationsOfMotion:
 
 
 @cache
-def robot(name: str, form: str = "compiled") -> generated.Robot:
-    """A robot, in compiled or in NumPy form."""
-    folder = place() / f"control-{name}"
-    if not folder.exists():
-        emission = emit(equations(name))
-        folder.mkdir()
-        for file, text in emission.files.items():
-            (folder / file).write_text(text, encoding="utf-8")
-        work = folder / "work"
-        work.mkdir()
+def folder(name: str) -> Path:
+    """The generated folder of a robot, compiled if it is among ``COMPILED``."""
+    path = place() / f"control-{name}"
+    work = path / "work"
+    work.mkdir(parents=True)
+    emission = emit(equations(name))
+    for file, text in emission.files.items():
+        (path / file).write_text(text, encoding="utf-8")
+    if name in COMPILED:
         module = compile_module(
             emission.files, emission.kernels, emission.headers, work, ObjectCache.open()
         )
-        shutil.copy(module.path, folder / module.path.name)
+        shutil.copy(module.path, path / module.path.name)
         stamp = {"module": module.path.name, "compiler": module.compiler, "flags": module.flags}
-        (folder / "_kernel.stamp.json").write_text(json.dumps({**stamp, "sources": {}}))
-    return generated.load(folder, compiled=form == "compiled")
+        (path / "_kernel.stamp.json").write_text(json.dumps({**stamp, "sources": {}}))
+    return path
+
+
+@cache
+def robot(name: str, form: str = "compiled") -> generated.Robot:
+    """A robot, in compiled form (where it is among ``COMPILED``) or in NumPy form."""
+    return generated.load(folder(name), compiled=form == "compiled" and name in COMPILED)

@@ -121,6 +121,7 @@ def emit_cython(equations: EquationsOfMotion) -> dict[str, str]:
         "has_rollouts": "state_rates" in program.functions,
         "limits": _limits(equations),
         "named_inputs": NAMED,
+        "positive": [_positive(m.arguments, equations) for m in methods],
         "most_inputs": max(NAMED, *(len(m.arguments) for m in methods)),
         "most_outputs": max((len(m.shapes) for m in methods), default=1),
         "most_axes": max((len(s) for m in methods for s in m.shapes), default=1) or 1,
@@ -158,6 +159,12 @@ def _limits(equations: EquationsOfMotion) -> list[str]:
         if limit.high is not None:
             conditions.append(f"{entries[0]} <= {limit.high!r}")
     return conditions
+
+
+def _positive(arguments: tuple[str, ...], equations: EquationsOfMotion) -> int:
+    """Bits of the arguments whose entries must be above zero: gains and limits."""
+    groups = {g for c in equations.controllers for g in c.groups[1:]}
+    return sum(1 << k for k, a in enumerate(arguments) if a in groups)
 
 
 def _method(

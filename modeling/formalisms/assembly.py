@@ -189,7 +189,7 @@ class _Parts:
             functions.append(Function("input_matrix", (PARAMETERS, Q), (b,), "Input matrix B(q)."))
         if self.model.controllers:
             passive = self._applied_forces(input_map, [self.zero] * nu, contacts)
-            plant = Plant(mass, lambda a: self._sum(self.dynamics.inverse(a), springs), passive)
+            plant = Plant(mass, [b - q for b, q in zip(bias, passive, strict=True)])
             functions += [
                 controller_function(self.model, controller, plant)
                 for controller in self.model.controllers.values()

@@ -48,12 +48,25 @@ class Case:
         places = [coordinates.index(c) for c in self.controller.tracked]
         rates = [v.name for v in self.e.velocities]
         self.rates = [rates.index(f"{c}_rate") for c in self.controller.tracked]
+        self.places = places
+        self.wanted = self.accelerations()
+
+    def accelerations(self) -> np.ndarray:
+        """The law v."""
         position, rate, acceleration = self.reference
-        self.wanted = (
+        return (
             acceleration
             + 2 * self.gains * (rate - self.p[self.rates])
-            + self.gains**2 * (position - self.q[places])
+            + self.gains**2 * (position - self.q[self.places])
         )
+
+    def law(self, wanted: np.ndarray) -> np.ndarray:
+        """Inputs for tracked accelerations."""
+        reference = self.controller.groups[0]
+        jet = np.array([self.q[self.places], self.p[self.rates], wanted])
+        return self.call(self.controller.function, **{**self.arguments(), reference: jet.ravel()})[
+            "inputs"
+        ]
 
     def call(self, function: str, **inputs) -> dict[str, np.ndarray]:
         return numpy_function(self.e.program, function)(parameters=self.values, q=self.q, **inputs)
@@ -134,15 +147,48 @@ def test_inputs_that_are_not_in_use_stay_zero(name):
 
 
 @pytest.mark.parametrize(("name", "controller"), CONTROLLERS)
-def test_inputs_stop_at_their_limits_and_are_untouched_within(name, controller):
+def test_inputs_never_exceed_their_limits_and_are_untouched_within(name, controller):
     case = Case(name, controller, 5)
     free = case.step()["unlimited_inputs"]
-    limit = float(np.median(np.abs(free[free != 0]))) * 0.999
-    limited = case.step(limit)
-    np.testing.assert_array_equal(limited["unlimited_inputs"], free)
-    np.testing.assert_array_equal(limited["inputs"], np.clip(free, -limit, limit))
-    assert (np.abs(limited["inputs"]) == limit).any()
+    largest = np.abs(free).max()
     np.testing.assert_array_equal(case.step()["inputs"], free)
+    np.testing.assert_allclose(case.step(1.0001 * largest)["inputs"], free, rtol=1e-12)
+    for share in (0.9, 0.3, 0.01):
+        limited = case.step(share * largest)
+        np.testing.assert_array_equal(limited["unlimited_inputs"], free)
+        assert np.abs(limited["inputs"]).max() <= share * largest
+        assert np.abs(limited["inputs"]).max() == pytest.approx(share * largest, rel=1e-9)
+
+
+@pytest.mark.parametrize(("name", "controller"), CONTROLLERS)
+def test_at_the_limits_tracked_accelerations_keep_their_direction(name, controller):
+    case = Case(name, controller, 5)
+    still = case.law(np.zeros_like(case.wanted))  # u of no tracked acceleration
+    limit = 1.2 * np.abs(still).max() / 0.9
+    case.gains *= 1000  # more than the limits allow
+    case.wanted = case.accelerations()
+    assert np.abs(case.step()["unlimited_inputs"]).max() > limit
+    u = case.step(limit)["inputs"]
+    rates = case.call("forward_dynamics", p=case.p, u=u)["forward_dynamics"][case.rates]
+    share = rates @ case.wanted / (case.wanted @ case.wanted)
+    assert 0 < share < 1
+    np.testing.assert_allclose(
+        rates, share * case.wanted, rtol=0, atol=1e-8 * share * np.abs(case.wanted).max()
+    )
+
+
+def test_an_input_that_its_load_overwhelms_does_not_stop_the_others():
+    case = Case("arm", "controller", 4)
+    free = case.step()["unlimited_inputs"]
+    limits = case.controller.groups[2]
+    still = case.law(np.zeros(4))
+    sizes = np.array([100.0, 0.5 * abs(still[1]), 100.0, 100.0])
+    arguments = {**case.arguments(), limits: sizes}
+    u = case.call("controller_step", **arguments)["inputs"]
+    assert abs(u[1]) == sizes[1]
+    moved = (u - still)[[0, 2, 3]] / (free - still)[[0, 2, 3]]
+    assert np.ptp(moved) < 1e-9
+    assert moved[0] > 0.1 * sizes[1] / np.abs(free - still)[1] * 0.99
 
 
 @pytest.mark.parametrize("name", SMALL)
