@@ -31,7 +31,7 @@ class Outcome:
         from .cli.report import summary
 
         motion = self.motion
-        roll, pitch, yaw = np.degrees(motion.attitude.values[-1])
+        yaw, pitch, roll = np.degrees(motion.attitude.values[-1])
         momentum = np.abs(motion.momentum.values)
         joints = motion.q.sel(coordinate=["head_pitch", "head_yaw", "pelvis_pitch", "pelvis_yaw"])
         return [

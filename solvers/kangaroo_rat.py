@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from .attitude import add_attitude
 from .control import JointTracker
 from .references import Reference, segment_links
-from .sea_lion import add_attitude
 from .simulation import simulate
 
 AIR_TIME = 0.571
@@ -59,7 +59,7 @@ def airborne(
     result = simulate(
         robot, duration, q=q, p=p, control=tracker, samples=samples, rtol=1e-9, progress=progress
     )
-    return add_ground(robot, add_attitude(result))
+    return add_ground(robot, add_attitude(result, "zxy"))
 
 
 def standing(
@@ -107,7 +107,7 @@ def standing(
         atol=1e-9,
         progress=progress,
     )
-    return add_ground(robot, add_attitude(result))
+    return add_ground(robot, add_attitude(result, "zxy"))
 
 
 def _first_segment(robot: Any) -> tuple[tuple[str, str], float]:

@@ -58,18 +58,19 @@ def plot_attitude(result: xr.Dataset) -> Figure:
 
 
 def plot_energy(result: xr.Dataset) -> Figure:
-    """Energies over time and the error of the energy balance below."""
-    figure, (upper, lower) = _panels(2)
-    upper.plot(result.time, result.kinetic_energy, label="kinetic")
+    """Energies over time and, where the work is known, the error of their balance below."""
+    known = "work" in result
+    figure, axes = _panels(2 if known else 1)
+    axes[0].plot(result.time, result.kinetic_energy, label="kinetic")
     start = float(result.potential_energy[0])
-    upper.plot(result.time, result.potential_energy - start, label="potential, from start")
-    if "work" in result:
-        upper.plot(result.time, result.work, "--", label="work of inputs and damping")
-    upper.set_ylabel("energy [J]")
-    _legend(upper)
-    lower.plot(result.time, energy_error(result), color="tab:red")
-    lower.set_ylabel("balance error [J]")
-    lower.set_xlabel("time [s]")
+    axes[0].plot(result.time, result.potential_energy - start, label="potential, from start")
+    axes[0].set_ylabel("energy [J]")
+    if known:
+        axes[0].plot(result.time, result.work, "--", label="work of inputs, damping and contact")
+        axes[1].plot(result.time, energy_error(result), color="tab:red")
+        axes[1].set_ylabel("balance error [J]")
+    _legend(axes[0])
+    axes[-1].set_xlabel("time [s]")
     return figure
 
 

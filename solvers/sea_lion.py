@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from .attitude import add_attitude
 from .control import JointTracker, smooth_cycle
 from .simulation import simulate
 
@@ -45,7 +46,7 @@ def free_swing(
     Returns
     -------
     xarray.Dataset
-        The motion, with ``attitude``: roll, pitch, yaw of the main body [rad].
+        The motion, with ``attitude``: yaw, pitch, roll of the main body [rad].
     """
     weightless = robot.with_parameters(gravity=0.0)
     timing = {"ramp": duration / 4, "stop": duration}
@@ -66,19 +67,4 @@ def free_swing(
         samples=samples,
         progress=progress,
     )
-    return add_attitude(result)
-
-
-def add_attitude(result: xr.Dataset) -> xr.Dataset:
-    """Add roll, pitch, yaw [rad] (z–y–x angles, unwrapped) of a quaternion base."""
-    from scipy.spatial.transform import Rotation
-
-    w, x, y, z = (result.q.sel(coordinate=f"q{a}").values for a in "wxyz")
-    angles = Rotation.from_quat(np.column_stack([x, y, z, w])).as_euler("ZYX")[:, ::-1]
-    return result.assign(
-        attitude=(
-            ("time", "attitude_angle"),
-            np.unwrap(angles, axis=0),
-            {"units": "rad", "long_name": "roll, pitch, yaw of the main body"},
-        )
-    ).assign_coords(attitude_angle=["roll", "pitch", "yaw"])
+    return add_attitude(result, "zyx")

@@ -94,7 +94,17 @@ def simulate(
         raise ValueError(f"samples must be at least 2 (both ends), got {samples!r}")
     times = np.linspace(0.0, float(duration), samples)
     held = _held_inputs(robot, control, samples)
-    options = {"method": method, "rtol": rtol, "atol": atol, "step": step, "samples": samples}
+    kind = "function" if callable(control) else "none" if control is None else "held"
+    options = {
+        "method": method,
+        "rtol": rtol,
+        "atol": atol,
+        "step": step,
+        "period": period,
+        "samples": samples,
+        "control": kind,
+    }
+    _refuse_unused(method, kind, step, period)
     if method in COMPILED_METHODS:
         work = None
         if callable(control):
@@ -143,16 +153,32 @@ def add_energy_and_momentum(robot: Any, result: xr.Dataset) -> xr.Dataset:
 
 
 def energy_error(result: xr.Dataset) -> xr.DataArray:
-    """Energy that appeared from nowhere, T + U − W − (T + U at the start) [J].
+    """Energy that appeared from nowhere, T + U − W less its value at the start [J].
 
-    Without the work of the inputs (compiled methods) W is taken as zero, which
-    is right for free motion only.
+    Raises
+    ------
+    ValueError
+        If the result has no ``work``: only SciPy's methods integrate it along.
     """
-    total = result.kinetic_energy + result.potential_energy
-    if "work" in result:
-        total = total - result.work
+    if "work" not in result:
+        raise ValueError(
+            "the result has no work of inputs, damping and contact, so its energy balance is not "
+            f"known; simulate with one of {', '.join(SCIPY_METHODS)}"
+        )
+    total = result.kinetic_energy + result.potential_energy - result.work
     error: xr.DataArray = total - total[0]
     return error.rename("energy_error").assign_attrs(units="J")
+
+
+def _refuse_unused(method: str, control: str, step: float | None, period: float | None) -> None:
+    """Refuse options that the chosen method would not use."""
+    if step is not None and method != "rk4":
+        raise ValueError(f"step is for method 'rk4'; {method!r} chooses its own steps")
+    if period is not None and (method not in COMPILED_METHODS or control != "function"):
+        raise ValueError(
+            "period samples a control function inside a compiled rollout (methods "
+            f"{', '.join(COMPILED_METHODS)}); here it would not be used"
+        )
 
 
 def _start(

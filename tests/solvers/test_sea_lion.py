@@ -17,6 +17,6 @@ def test_swinging_head_and_pelvis_turns_the_body_at_zero_momentum() -> None:
     joints = motion.q.sel(coordinate=names).values
     assert np.abs(joints).max() > 0.3
     assert np.abs(joints[-1]).max() < 1e-9
-    roll, pitch, yaw = np.degrees(motion.attitude.values[-1])
+    yaw, pitch, roll = np.degrees(motion.attitude.values[-1])
     assert abs(roll) > 30
     assert max(abs(pitch), abs(yaw)) < 5

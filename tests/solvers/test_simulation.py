@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from robot_harness import robot
@@ -29,17 +31,8 @@ def test_all_integrators_agree_with_dop853_under_held_inputs(method: str) -> Non
     held = np.random.default_rng(0).normal(size=(20, 3))
     start = {"q": [0.1, 0.4, -0.2, 0.3], "p": [0.2, -0.5, 0.3, 0.1]}
     truth = simulate(crane, 1.0, control=held, samples=21, rtol=1e-12, atol=1e-13, **start)
-    other = simulate(
-        crane,
-        1.0,
-        control=held,
-        samples=21,
-        method=method,
-        rtol=1e-9,
-        atol=1e-11,
-        step=1e-3,
-        **start,
-    )
+    how = {"step": 1e-3} if method == "rk4" else {"rtol": 1e-9, "atol": 1e-11}
+    other = simulate(crane, 1.0, control=held, samples=21, method=method, **how, **start)
     assert np.abs(other.q.values - truth.q.values).max() < 2e-6
     assert np.array_equal(other.u.values[:-1], held)
 
@@ -52,6 +45,20 @@ def test_work_of_inputs_and_damping_balances_the_energy() -> None:
     assert float(result.kinetic_energy.max()) > 0.5
     assert abs(float(result.work[-1])) > 0.01
     assert np.abs(energy_error(result)).max() < 1e-8
+
+
+def test_an_energy_balance_without_work_is_refused() -> None:
+    result = simulate(robot("crane"), 0.5, control=np.ones((200, 3)), method="dopri5")
+    with pytest.raises(ValueError, match="its energy balance is not known; simulate with"):
+        energy_error(result)
+
+
+def test_a_result_says_how_it_was_controlled() -> None:
+    sampled = simulate(
+        robot("crane"), 0.1, control=lambda t, q, p: [0, 0, 0], method="rk4", period=0.01, samples=3
+    )
+    options = json.loads(sampled.attrs["options"])
+    assert (options["control"], options["period"]) == ("function", 0.01)
 
 
 def test_a_motion_starts_in_the_neutral_pose_at_rest_by_default() -> None:
@@ -81,6 +88,9 @@ def test_progress_ends_at_one_and_never_leaves_the_unit_interval() -> None:
         ({"control": np.full((200, 3), np.nan)}, "held inputs must be finite"),
         ({"method": "rk4", "step": 0.0}, "step must be a positive number"),
         ({"method": "rk4", "control": lambda t, q, p: 0}, "give a sampling period"),
+        ({"step": 0.1}, "step is for method 'rk4'"),
+        ({"period": 0.1, "control": lambda t, q, p: 0}, "period samples a control function"),
+        ({"period": 0.1, "method": "rk4"}, "here it would not be used"),
         ({"method": "rk4", "control": lambda t, q, p: 0, "period": -1.0}, "period must be"),
     ],
 )
