@@ -242,3 +242,14 @@ def test_force_inputs_act_through_the_node_jacobian():
     )
     u = np.array([0.7, -1.3])
     assert numbers("generalized_forces", q=q, p=np.zeros(4), u=u) == pytest.approx(got @ u)
+
+
+@pytest.mark.parametrize("name", DAMPED)
+def test_dampers_oppose_their_velocity_and_only_that(name):
+    r = robot(name)
+    coefficients = dict(r.spec.dampers)
+    assert coefficients
+    s = r.state(0)
+    got = r.numbers("generalized_forces", q=s.q, p=s.p, u=[0.0] * len(r.equations.inputs))
+    expected = [-coefficients.get(v, 0.0) * rate for v, rate in zip(r.velocities, s.p, strict=True)]
+    assert got == pytest.approx(expected, rel=1e-14)
