@@ -97,10 +97,11 @@ def evaluation() -> list[Row]:
     """Evaluate the equations at random states; Pinocchio and MuJoCo on the same robot."""
     import mujoco
     import pinocchio as pin
-    from bestiary import generated
     from mujoco_twin import MujocoTwin
     from pinocchio_twin import PinocchioTwin
     from sea_lion_description import sea_lion_description
+
+    from bestiary import generated
 
     robot = generated.load("sea_lion", base="quaternion")
     if not robot.compiled:

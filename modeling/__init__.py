@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .equations import EquationsOfMotion as EquationsOfMotion
     from .errors import ModelError as ModelError
     from .errors import ModelWarning as ModelWarning
+    from .formalisms.inertia_matrix import inertia_matrix as inertia_matrix
     from .formalisms.poincare import poincare as poincare
     from .joints import Compound as Compound
     from .joints import Cylindrical as Cylindrical
@@ -36,6 +37,7 @@ _HOME = {
     "EquationsOfMotion": "equations",
     "ModelError": "errors",
     "ModelWarning": "errors",
+    "inertia_matrix": "formalisms.inertia_matrix",
     "poincare": "formalisms.poincare",
     "Model": "model",
     **dict.fromkeys(JOINTS, "joints"),

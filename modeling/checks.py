@@ -38,6 +38,7 @@ def check_model(model: Model) -> None:
                 raise ModelError(
                     f"model {model.name!r}: {what} must be positive, got {value:g}{tag}"
                 )
+        _require_dissipative_contact(model, values, tag)
         impossible = [
             b.name for b in model.bodies.values() if not _inertia_exists(model, b, values)
         ]
@@ -84,6 +85,18 @@ def _require_not_negative(model: Model, body: Body, values: Mapping[str, float],
         if volume < 0:
             raise ModelError(
                 f"body {body.name!r}: volume must not be negative, got {volume:g} m^3{tag}"
+            )
+
+
+def _require_dissipative_contact(model: Model, values: Mapping[str, float], tag: str) -> None:
+    surface = model.contact_surface
+    if surface is None:
+        return
+    for scalar, what in ((surface.damping, "damping"), (surface.friction, "friction")):
+        (value,) = _numbers(model, [scalar], values)
+        if value < 0:
+            raise ModelError(
+                f"model {model.name!r}: contact {what} must not be negative, got {value:g}{tag}"
             )
 
 

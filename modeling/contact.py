@@ -3,25 +3,28 @@
 At a node with penetration z (positive below the ground) and its rate ż the
 normal force of Azad and Featherstone (IEEE T-RO 30:736, 2014) is √z (K z + D ż);
 that of Hunt and Crossley is K z^{3/2} (1 + (D/K) ż) with D here in N s m^-5/2.
-Both are made smooth by
+Both are made smooth by writing h(z) for √z and
 
-    z₊ = ½ (z + √(z² + ε²)) ,     [y]₊ = ½ (y + √(y² + (δ K z₊)²))
+    F_n = h [K h² + D ż]₊  or  h [K h² + D h² ż]₊ ,   [y]₊ = ½ (y + √(y² + (δ K h²)²))
 
-so that the force is never negative (no adhesion), vanishes away from the ground
-faster than any contact matters, and grows with ż: against the elastic force at
-ż = 0 it can only take energy.  Friction is −μ F_n v_t / √(v_t·v_t + v_ε²), never
-more than μ F_n.
+where h is √z for z ≥ ε, zero for z ≤ −ε, and between them a polynomial that joins
+them with two continuous derivatives.  So the force is exactly zero away from the
+ground, never negative (no adhesion), and grows with ż: against the elastic force
+at ż = 0 it can only take energy.  (A z₊ = ½ (z + √(z² + ε²)) would not do for √z:
+it falls off so slowly that a fast node would be braked a metre above the ground.)
+Friction is −μ F_n v_t / √(v_t·v_t + v_ε²), never more than μ F_n.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TypeAlias
 
-from .program import Builder, Scalar
+from .program import Scalar
 from .program.evaluate import evaluate_refs
-from .program.functions import sqrt
+from .program.functions import maximum, minimum, sqrt
 from .program.transform import builder_operations, jacobian
 from .spatial import Vec3
 
@@ -30,7 +33,13 @@ Height: TypeAlias = Callable[[Scalar, Scalar], Scalar]
 
 LAWS = ("azad_featherstone", "hunt_crossley")
 CLIP = 1e-3
-"""δ: how soft the force turns to zero when the ground would pull, as a fraction of K z₊."""
+"""δ: how soft the force turns to zero when the ground would pull, as a fraction of K h²."""
+
+FLOOR = 1e-10
+"""Keeps the derivative of [y]₊ finite at rest in the air, as a fraction of K ε."""
+
+BLEND = (Fraction(11, 2), Fraction(-7), Fraction(5, 2))
+"""h/√ε = t³ (5.5 − 7t + 2.5t²) with t = (z + ε)/2ε: value and two derivatives of √z at z = ε."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,8 @@ class ContactSurface:
 
     ``stiffness`` K [N m^-3/2], ``damping`` D [N s m^-3/2] (Azad–Featherstone) or
     [N s m^-5/2] (Hunt–Crossley), ``friction`` μ, ``slip_velocity`` v_ε [m/s],
-    ``smoothing`` ε [m]; ``height`` None for the plane z = 0.
+    ``smoothing`` ε [m], the half width over which
+    contact sets in; ``height`` None for the plane z = 0.
     """
 
     stiffness: Scalar
@@ -82,18 +92,15 @@ def contact_force(
     gap = (position[up] * sign - height) * normal[up] * sign  # distance to the tangent plane
     penetration = -gap
     rate = -velocity.dot(normal)
-    eps = surface.smoothing
-    half = builder.constant(0.5)
-    smooth = half * (penetration + sqrt(penetration * penetration + eps * eps))
-    root = sqrt(smooth)
-    elastic = surface.stiffness * smooth
+    root = _root(surface, penetration)
+    elastic = surface.stiffness * root * root
     driven = elastic + (
         surface.damping * rate
         if surface.law == "azad_featherstone"
-        else surface.damping * smooth * rate
+        else surface.damping * root * root * rate
     )
-    clip = elastic * CLIP
-    pressed = half * (driven + sqrt(driven * driven + clip * clip))
+    clip, floor = elastic * CLIP, surface.stiffness * surface.smoothing * FLOOR
+    pressed = builder.constant(0.5) * (driven + sqrt(driven * driven + clip * clip + floor * floor))
     normal_force = root * pressed
     tangential = velocity - normal * velocity.dot(normal)
     slow = surface.slip_velocity
@@ -104,22 +111,50 @@ def contact_force(
         normal_force,
         penetration,
         sqrt(tangential.dot(tangential)),
-        _elastic_energy(builder, surface, smooth, eps),
+        _elastic_energy(surface, penetration),
     )
 
 
-def _elastic_energy(
-    builder: Builder, surface: ContactSurface, smooth: Scalar, eps: Scalar
-) -> Scalar:
-    """∫ F dz at ż = 0: dz = (1 + ε²/4z₊²) dz₊, so K σ (2/5 z₊^{5/2} + ε²/2 z₊^{1/2}).
+def _blend(surface: ContactSurface, penetration: Scalar) -> Scalar:
+    """t = (z + ε)/2ε, kept between 0 and 1."""
+    eps = surface.smoothing
+    return minimum(maximum((penetration + eps) / (2 * eps), 0), 1)
 
-    The rest energy far above the ground tends to zero with z₊.
-    """
+
+def _root(surface: ContactSurface, penetration: Scalar) -> Scalar:
+    """h(z): √z in contact, 0 in the air, smooth between."""
+    eps, t = surface.smoothing, _blend(surface, penetration)
+    a, b, c = BLEND
+    joint: Scalar = t * t * t * (a + t * (b + t * c)) - 1
+    return sqrt(maximum(penetration, eps)) + sqrt(eps) * joint
+
+
+def _elastic_energy(surface: ContactSurface, penetration: Scalar) -> Scalar:
+    """∫ F dz at ż = 0 from the air on: K σ ∫ h³ dz with σ = ½ (1 + √(1 + δ²))."""
+    eps, t = surface.smoothing, _blend(surface, penetration)
+    cube = _power(BLEND, 3)
+    blend = t * 0
+    for k in reversed(range(len(cube))):  # ∫ t⁹ (5.5 − 7t + 2.5t²)³ dt
+        blend = (blend + cube[k] / (10 + k)) * t
+    for _ in range(9):
+        blend = blend * t
+    deep, rim = maximum(penetration, eps), eps * eps * sqrt(eps)
     gain = 0.5 * (1 + (1 + CLIP * CLIP) ** 0.5)
-    root = sqrt(smooth)
-    series = smooth * smooth * root * 0.4 + eps * eps * root * 0.5
-    energy: Scalar = surface.stiffness * series * gain
+    beyond = (deep * deep * sqrt(deep) - rim) * 0.4
+    energy: Scalar = surface.stiffness * (beyond + 2 * rim * blend) * gain
     return energy
+
+
+def _power(coefficients: Sequence[Fraction], exponent: int) -> list[Fraction]:
+    """Coefficients of a power of a polynomial."""
+    result = [Fraction(1)]
+    for _ in range(exponent):
+        product = [Fraction(0)] * (len(result) + len(coefficients) - 1)
+        for i, a in enumerate(result):
+            for j, b in enumerate(coefficients):
+                product[i + j] += a * b
+        result = product
+    return result
 
 
 def _ground(

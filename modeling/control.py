@@ -375,14 +375,7 @@ def _dot(a: Sequence[Scalar], b: Sequence[Scalar], zero: Scalar) -> Scalar:
 
 def _rates(model: Model) -> dict[str, str | None]:
     """Coordinate → the velocity that is its rate; None where there is no single one."""
-    found: dict[str, str | None] = {}
-    for body in model.bodies.values():
-        entries = body.joint.velocity_map
-        for c in body.joint.coordinates:
-            row = [(v, value) for (name, v), value in entries.items() if name == c.name]
-            plain = len(row) == 1 and row[0][1] == 1
-            found[c.name] = row[0][0] if plain else None
-    return {c.name: found[c.name] for c in model.coordinates}
+    return {c.name: model.rate_of(c.name) for c in model.coordinates}
 
 
 def _velocity_inputs(model: Model, inputs: Sequence[str] | None, where: str) -> dict[str, str]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .control import Controller
-from .joints import Coordinate
+from .errors import ModelError
 from .limits import Limit
 from .model import WORLD, Model
 from .parts import Input, Parameter
 from .program import Output, Program
 from .program.sympy_bridge import DEFAULT_LIMIT, as_sympy, input_symbols
+from .realised import Coordinate
 
 if TYPE_CHECKING:
     import sympy
@@ -170,5 +171,9 @@ class EquationsOfMotion:
     def values(self, variant: str | None = None) -> dict[str, float]:
         """Parameter values, of a variant if one is named."""
         base = {p.name: p.default for p in self.parameters}
+        if variant is not None and variant not in self.variants:
+            raise ModelError(
+                f"{self.name} has no variant {variant!r}; have {', '.join(self.variants) or 'none'}"
+            )
         base.update(self.variants[variant] if variant is not None else {})
         return base

@@ -1,8 +1,8 @@
 """Joints: how a body may move against its parent.
 
 A joint is described by plain data here and *realised* as a chain of primitive
-links when the model is built.  Every primitive has constant motion columns in
-its own child frame (the twist S p it adds, angular first), a rotation and a
+links when the model is built.  Every primitive has motion columns that are constant in
+its own child frame (but for arcs) (the twist S p it adds, angular first), a rotation and a
 translation.  Compound joints are chains; spherical, planar and floating joints
 are one primitive whose quasi-velocity is the child-frame twist, so that the
 mass matrix does not depend on how the orientation is parametrised: only
@@ -12,95 +12,24 @@ V(q) in q̇ = V(q) p does.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from .errors import ModelError
-from .program import Builder, Scalar
+from .orientation import orientation_coordinates, realise_orientation
+from .program import Builder
+from .realised import AXES, Column, Coordinate, Joint, Primitive, RealisedJoint, coordinate_symbol
 from .spatial import (
     NoRotation,
-    Rotation,
-    RotationSequence,
     Vec3,
     axis_rotation,
-    quaternion_rotation,
     rotation_about,
     unit_vector,
     zero_vector,
 )
 
-AXES = "xyz"
 Axis: TypeAlias = "str | Sequence[float]"
-
-SINGULAR_COSINE_SQUARED = 1e-12
-"""Euler angles are refused closer than about 1e-6 rad to their singular pose."""
-
-
-@dataclass(frozen=True)
-class Coordinate:
-    """A generalized coordinate or quasi-velocity: name, SI unit, LaTeX symbol, meaning."""
-
-    name: str
-    unit: str
-    symbol: str = ""
-    description: str = ""
-    kind: str = "other"  # "angle", "length", "quaternion" for coordinates
-
-
-@dataclass(frozen=True)
-class Column:
-    """Motion column of one quasi-velocity, in child axes, angular first.
-
-    ``rate`` is the (angular, linear) rate of change of the column in child axes;
-    None for a constant column, which is what all joints but arcs have.
-    """
-
-    velocity: str
-    angular: Vec3
-    linear: Vec3
-    rate: tuple[Vec3, Vec3] | None = None
-
-
-@dataclass(frozen=True)
-class Primitive:
-    """One step of a realised joint.
-
-    ``rotation`` maps child axes to parent axes, ``translation`` is the child
-    origin in parent axes, ``columns`` are the motion columns of the step.
-    """
-
-    rotation: Rotation
-    translation: Vec3
-    columns: tuple[Column, ...] = ()
-
-
-NameMap = Mapping[tuple[str, str], Scalar]
-
-
-@dataclass(frozen=True)
-class RealisedJoint:
-    """Primitives and kinematics of a joint.
-
-    ``velocity_map`` holds the non-zero entries of V in q̇ = V p, keyed by
-    (coordinate, velocity); ``rate_map`` those of its left inverse W in p = W q̇,
-    keyed by (velocity, coordinate).
-    """
-
-    primitives: tuple[Primitive, ...] = ()
-    coordinates: tuple[Coordinate, ...] = ()
-    velocities: tuple[Coordinate, ...] = ()
-    velocity_map: NameMap = field(default_factory=dict)
-    rate_map: NameMap = field(default_factory=dict)
-    follows: tuple[str, ...] = ()  # coordinates of other joints that this one repeats
-
-
-class Joint:
-    """Base of all joints; see the subclasses."""
-
-    def realise(self, builder: Builder, body: str) -> RealisedJoint:
-        """Write the joint's kinematics into a program."""
-        raise NotImplementedError
 
 
 def _direction(builder: Builder, axis: Axis, owner: str) -> Vec3:
@@ -120,10 +49,6 @@ def _direction(builder: Builder, axis: Axis, owner: str) -> Vec3:
     if len(values) != 3 or not math.isfinite(length) or length == 0:
         raise ModelError(f"{owner}: axis {axis!r} must be three finite numbers, not all zero")
     return Vec3(*(builder.constant(v / length) for v in values))
-
-
-def _symbol(builder: Builder, coordinate: Coordinate) -> Scalar:
-    return builder.symbol("q", coordinate.name, coordinate.unit)
 
 
 def _check_ratio(ratio: float, owner: str) -> None:
@@ -197,7 +122,7 @@ class Revolute(SingleAxis):
         direction = _direction(builder, self.axis, owner)
         _check_ratio(self.ratio, owner)
         name = q.name if self.ratio == 1 else ""
-        rotation = rotation_about(direction, _symbol(builder, q) * self.ratio, name)
+        rotation = rotation_about(direction, coordinate_symbol(builder, q) * self.ratio, name)
         column = Column(p.name, direction * self.ratio, zero_vector(builder))
         return self._realised(builder, q, p, Primitive(rotation, zero_vector(builder), (column,)))
 
@@ -214,7 +139,7 @@ class Prismatic(SingleAxis):
             builder,
             q,
             p,
-            Primitive(NoRotation(builder), direction * _symbol(builder, q), (column,)),
+            Primitive(NoRotation(builder), direction * coordinate_symbol(builder, q), (column,)),
         )
 
 
@@ -351,9 +276,11 @@ class Planar(Joint):
         angle = Coordinate(names[0], "rad", kind="angle")
         first = Coordinate(names[1], "m", kind="length")
         second = Coordinate(names[2], "m", kind="length")
-        rotation = axis_rotation(k, _symbol(builder, angle), angle.name)
+        rotation = axis_rotation(k, coordinate_symbol(builder, angle), angle.name)
         zero, e = zero_vector(builder), [unit_vector(builder, a) for a in range(3)]
-        translation = e[i] * _symbol(builder, first) + e[j] * _symbol(builder, second)
+        translation = e[i] * coordinate_symbol(builder, first) + e[j] * coordinate_symbol(
+            builder, second
+        )
         c, s, one = rotation.cosine, rotation.sine, builder.constant(1)
         velocity_map = {
             (names[0], rates[0]): one,
@@ -385,125 +312,6 @@ class Planar(Joint):
         )
 
 
-@dataclass(frozen=True)
-class Orientation:
-    """A realised orientation: rotation, coordinates, V and W blocks against body rates."""
-
-    rotation: Rotation
-    coordinates: tuple[Coordinate, ...]
-    velocity_map: NameMap
-    rate_map: NameMap
-
-
-def orientation_coordinates(orientation: str, prefix: str) -> tuple[str, ...]:
-    """Default coordinate names of an orientation: quaternion or ``euler_<sequence>``."""
-    if orientation == "quaternion":
-        return tuple(f"{prefix}q{a}" for a in "wxyz")
-    sequence = _euler_sequence(orientation)
-    if len(set(sequence)) == 3:
-        return tuple(f"{prefix}{n}" for n in ("roll", "pitch", "yaw"))
-    return tuple(f"{prefix}angle{k}" for k in (1, 2, 3))
-
-
-def _euler_sequence(orientation: str) -> str:
-    prefix, _, letters = orientation.partition("_")
-    proper = (
-        prefix == "euler"
-        and len(letters) == 3
-        and set(letters) <= set(AXES)
-        and letters[0] != letters[1] != letters[2]
-    )
-    if not proper:
-        raise ModelError(
-            f"orientation {orientation!r} is not 'quaternion' or 'euler_' with three axes "
-            "of which no two neighbours agree, such as 'euler_zyx'"
-        )
-    return letters
-
-
-def _realise_orientation(
-    builder: Builder, orientation: str, names: Sequence[str], rates: Sequence[str], owner: str
-) -> Orientation:
-    expected = 4 if orientation == "quaternion" else 3
-    if orientation != "quaternion":
-        _euler_sequence(orientation)
-    if len(names) != expected or len(rates) != 3:
-        raise ModelError(
-            f"{owner}: orientation {orientation!r} needs {expected} coordinate names and 3 "
-            f"velocity names, got {len(names)} and {len(rates)}"
-        )
-    if orientation == "quaternion":
-        return _quaternion_orientation(builder, names, rates)
-    return _euler_orientation(builder, orientation, names, rates, owner)
-
-
-def _quaternion_orientation(
-    builder: Builder, names: Sequence[str], rates: Sequence[str]
-) -> Orientation:
-    coordinates = tuple(Coordinate(n, "1", kind="quaternion") for n in names)
-    w, x, y, z = (_symbol(builder, c) for c in coordinates)
-    half = builder.constant(0.5)
-    # q̇ = ½ q ⊗ (0, ω) with ω in body axes; W = 4 Vᵀ / (q·q) on the unit sphere.
-    rows = [[-x, -y, -z], [w, -z, y], [z, w, -x], [-y, x, w]]
-    velocity_map = {(names[i], rates[j]): half * rows[i][j] for i in range(4) for j in range(3)}
-    rate_map = {(rates[j], names[i]): 2 * rows[i][j] for i in range(4) for j in range(3)}
-    return Orientation(quaternion_rotation(w, x, y, z), coordinates, velocity_map, rate_map)
-
-
-def _euler_orientation(
-    builder: Builder, orientation: str, names: Sequence[str], rates: Sequence[str], owner: str
-) -> Orientation:
-    """R = R1(α1) R2(α2) R3(α3) about the named body axes, and ω ↔ α̇.
-
-    Seen from the axes before the third rotation, ω' = R3 ω = R2ᵀe1 α̇1 + e2 α̇2 + e3 α̇3
-    with e2 ⟂ e1, e3; hence α̇2 = e2·ω', and with b = e2 × e3 (⟂ e2, e3)
-    α̇1 = b·ω' / (b·R2ᵀe1), α̇3 = e3·ω' − (e3·R2ᵀe1) α̇1.
-    """
-    letters = _euler_sequence(orientation)
-    axes = [AXES.index(a) for a in letters]
-    # Tait-Bryan angles are listed by axis (roll, pitch, yaw), proper Euler angles in sequence.
-    slots = axes if len(set(axes)) == 3 else [0, 1, 2]
-    coordinates = tuple(Coordinate(n, "rad", kind="angle") for n in names)
-    ordered = [coordinates[s] for s in slots]  # in order of rotation
-    r1, r2, r3 = (
-        axis_rotation(a, _symbol(builder, c), c.name) for a, c in zip(axes, ordered, strict=True)
-    )
-    e = [unit_vector(builder, a) for a in range(3)]
-    first, second, third = (e[a] for a in axes)
-    tilted = r2.unapply(first)
-    b = second.cross(third)
-    lever = b.dot(tilted)  # ± cos α2 (Tait-Bryan) or ± sin α2
-    reciprocal = 1 / lever
-    builder.guard(
-        reciprocal,
-        lever * lever - builder.constant(SINGULAR_COSINE_SQUARED),
-        f"{owner}: {orientation} angles are singular here ({ordered[1].name} makes the first and "
-        "third axes parallel); use orientation 'quaternion'",
-    )
-    back = r3.apply  # ω' = R3 ω
-    images = [back(e[k]) for k in range(3)]  # R3 e_k: columns of R3
-    velocity_map: dict[tuple[str, str], Scalar] = {}
-    for k, rate in enumerate(rates):
-        rate_1 = b.dot(images[k]) * reciprocal
-        values = (
-            rate_1,
-            second.dot(images[k]),
-            third.dot(images[k]) - third.dot(tilted) * rate_1,
-        )
-        for c, value in zip(ordered, values, strict=True):
-            if not value.is_zero:
-                velocity_map[c.name, rate] = value
-    # ω = R3ᵀ R2ᵀ e1 α̇1 + R3ᵀ e2 α̇2 + e3 α̇3
-    columns = (r3.unapply(tilted), r3.unapply(second), third)
-    rate_map = {
-        (rate, c.name): column[k]
-        for c, column in zip(ordered, columns, strict=True)
-        for k, rate in enumerate(rates)
-        if not column[k].is_zero
-    }
-    return Orientation(RotationSequence([r1, r2, r3]), coordinates, velocity_map, rate_map)
-
-
 def _twist_names(prefix: str, kinds: str = "wv") -> tuple[str, ...]:
     return tuple(f"{prefix}{kind}{axis}" for kind in kinds for axis in AXES)
 
@@ -528,7 +336,7 @@ class Spherical(Joint):
     def realise(self, builder: Builder, body: str) -> RealisedJoint:
         names = self.names or orientation_coordinates(self.orientation, f"{body}_")
         rates = self.velocity_names or _twist_names(f"{body}_", "w")
-        o = _realise_orientation(
+        o = realise_orientation(
             builder, self.orientation, names, rates, f"spherical joint of body {body!r}"
         )
         zero = zero_vector(builder)
@@ -577,7 +385,7 @@ class Floating(Joint):
                 f"{owner}: orientation {self.orientation!r} needs {len(default) + 3} coordinate "
                 f"names and 6 velocity names, got {len(names)} and {len(rates)}"
             )
-        o = _realise_orientation(builder, self.orientation, names[:-3], rates[:3], owner)
+        o = realise_orientation(builder, self.orientation, names[:-3], rates[:3], owner)
         position = tuple(Coordinate(n, "m", kind="length") for n in names[-3:])
         zero, e = zero_vector(builder), [unit_vector(builder, k) for k in range(3)]
         columns = (
@@ -591,7 +399,11 @@ class Floating(Joint):
         coordinates = (*o.coordinates, *position)
         velocities = tuple(Coordinate(r, "rad/s" if k < 3 else "m/s") for k, r in enumerate(rates))
         return RealisedJoint(
-            (Primitive(o.rotation, Vec3(*(_symbol(builder, c) for c in position)), columns),),
+            (
+                Primitive(
+                    o.rotation, Vec3(*(coordinate_symbol(builder, c) for c in position)), columns
+                ),
+            ),
             _with_symbols(coordinates, self.symbols),
             _with_symbols(velocities, self.velocity_symbols),
             {**o.velocity_map, **blocks},

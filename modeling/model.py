@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .contact import LAWS, ContactSurface, Height
 from .continuum.arc import Arc
 from .continuum.mass import ArcMass
 from .continuum.shape import MAX_BENDING
 from .errors import ModelError
-from .joints import AXES, Coordinate, Fixed, Joint
+from .joints import Fixed
 from .limits import Limit, common_unit
 from .names import identifier
-from .parts import Body, Buoyancy, Damper, Input, MassLump, Node, Parameter, Spring
-from .program import Builder, Scalar, parse_unit
+from .parameters import ParameterTable, Quantity, Triple, is_literal_zero
+from .parts import Body, Buoyancy, Damper, Input, MassLump, Node, Spring
+from .program import Scalar
+from .realised import AXES, Coordinate, Joint, RealisedJoint
 from .spatial import (
-    AxisRotation,
-    NoRotation,
-    Rotation,
-    RotationSequence,
     Sym3,
     Vec3,
-    axis_rotation,
 )
 
 if TYPE_CHECKING:
     from .control import Controller
 
-Quantity: TypeAlias = "Scalar | float | int"
-Triple: TypeAlias = "Sequence[Quantity]"
-
 WORLD = "world"
 
 
-class Model:
+class Model(ParameterTable):
     """A tree of rigid bodies, described symbolically.
 
     Parameters
@@ -67,10 +60,8 @@ class Model:
         title: str = "",
         source: str = "",
     ) -> None:
-        self.name = identifier(name, "model")
+        super().__init__(identifier(name, "model"))
         self.title, self.source, self.up = title, source, up
-        self.builder = Builder()
-        self.parameters: dict[str, Parameter] = {}
         self.bodies: dict[str, Body] = {}
         self.nodes: dict[str, Node] = {}
         self.springs: list[Spring] = []
@@ -81,9 +72,6 @@ class Model:
         self.controllers: dict[str, Controller] = {}
         self.positive: list[tuple[Scalar, str]] = []  # must be > 0 in every variant
         self.contact_surface: ContactSurface | None = None
-        self.variants: dict[str, dict[str, float]] = {}
-        self.variant_notes: dict[str, str] = {}
-        self.impossible_variants: set[str] = set()
         self._coordinate_order: list[str] = []
         self._velocity_order: list[str] = []
         axis = up.lstrip("-")
@@ -100,70 +88,6 @@ class Model:
             if fluid_density is not None
             else None
         )
-
-    # -- parameters -------------------------------------------------------
-    def parameter(
-        self, name: str, default: float, unit: str, source: str = "", description: str = ""
-    ) -> Scalar:
-        """Declare a parameter and return it as a scalar to build expressions with.
-
-        Raises
-        ------
-        ModelError
-            If the name is taken or not an identifier, or the default is not finite.
-        UnitError
-            If the unit cannot be read.
-        """
-        identifier(name, "parameter")
-        if name in self.parameters:
-            raise ModelError(f"parameter {name!r} is declared twice")
-        parse_unit(unit)
-        value = float(default)
-        if not math.isfinite(value):
-            raise ModelError(f"parameter {name!r}: default must be finite, got {default!r}")
-        self.parameters[name] = Parameter(name, unit, value, source, description)
-        return self.builder.symbol("parameters", name, unit)
-
-    def variant(
-        self,
-        name: str,
-        values: Mapping[str, float] = {},
-        note: str = "",
-        *,
-        impossible_inertia: bool = False,
-    ) -> None:
-        """Declare a named set of parameter values; unnamed parameters keep their default.
-
-        ``impossible_inertia`` states that the set knowingly has inertias that no mass
-        distribution can have (as a published table may), so that no warning is due.
-        """
-        identifier(name, "variant")
-        unknown = sorted(set(values) - set(self.parameters))
-        if unknown:
-            raise ModelError(f"variant {name!r}: unknown parameter {', '.join(unknown)}")
-        if name in self.variants:
-            raise ModelError(f"variant {name!r} is declared twice")
-        for parameter, value in values.items():
-            if not math.isfinite(value):
-                raise ModelError(
-                    f"variant {name!r}: {parameter!r} must be finite, got {float(value)!r}"
-                )
-        self.variants[name] = {k: float(v) for k, v in values.items()}
-        self.variant_notes[name] = note
-        if impossible_inertia:
-            self.impossible_variants.add(name)
-
-    def values(self, variant: str | None = None) -> dict[str, float]:
-        """Parameter values of a variant (defaults without one)."""
-        base = {p.name: p.default for p in self.parameters.values()}
-        if variant is not None:
-            if variant not in self.variants:
-                raise ModelError(
-                    f"model {self.name!r} has no variant {variant!r}; "
-                    f"have {', '.join(self.variants) or 'none'}"
-                )
-            base.update(self.variants[variant])
-        return base
 
     # -- tree ---------------------------------------------------------------
     def body(
@@ -214,27 +138,48 @@ class Model:
                 if c.name in taken:
                     raise ModelError(f"body {name!r}: {kind} name {c.name!r} is taken")
                 taken.add(c.name)
-            own = [c.name for c in realised.coordinates]
-            for followed in realised.follows:
-                if followed not in self._coordinate_order and followed not in own:
-                    raise ModelError(
-                        f"body {name!r} follows {followed!r}, but no earlier joint has that "
-                        f"coordinate; have {', '.join(self._coordinate_order) or 'none'}"
-                    )
+            self._check_followed(name, realised)
             body = Body(
                 name,
                 self._parent(name, parent),
                 realised,
-                self._vector(at, f"{name}_at", "m", f"body {name!r}: at"),
-                self._rotation(orientation, f"{name}_orientation", f"body {name!r}: orientation"),
+                self.vector(at, f"{name}_at", "m", f"body {name!r}: at"),
+                self.rotation(orientation, f"{name}_orientation", f"body {name!r}: orientation"),
             )
             self._coordinate_order += [c.name for c in realised.coordinates]
             self._velocity_order += [v.name for v in realised.velocities]
             self.bodies[name] = body
-            if not (isinstance(mass, (int, float)) and mass == 0 and inertia is None):
+            if is_literal_zero(mass) and inertia is None:
+                if not all(is_literal_zero(c) for c in com):
+                    raise ModelError(f"body {name!r}: com is given, but neither mass nor inertia")
+            else:
                 self.lump(body, "", mass, com, inertia)
         self.node(name, body, description=f"frame of body {name}")
         return body
+
+    def _check_followed(self, name: str, joint: RealisedJoint) -> None:
+        """Refuse a follower of what is not there, or whose rate has another name."""
+        known = {c.name: c for c in (*self.coordinates, *joint.coordinates)}
+        rates = {*self._velocity_order, *(v.name for v in joint.velocities)}
+        for followed in joint.follows:
+            if followed not in known:
+                raise ModelError(
+                    f"body {name!r} follows {followed!r}, but no earlier joint has that "
+                    f"coordinate; have {', '.join(self._coordinate_order) or 'none'}"
+                )
+            if known[followed].unit != "rad" or known[followed].kind != "angle":
+                raise ModelError(
+                    f"body {name!r} follows {followed!r}, which is no angle of a revolute joint "
+                    f"(kind {known[followed].kind}, unit {known[followed].unit})"
+                )
+        missing = [
+            c.velocity for p in joint.primitives for c in p.columns if c.velocity not in rates
+        ]
+        if missing:
+            raise ModelError(
+                f"body {name!r} follows {', '.join(joint.follows)}, but there is no velocity "
+                f"{missing[0]!r}; name the rate of the followed joint by velocity=…"
+            )
 
     def lump(
         self,
@@ -259,15 +204,15 @@ class Model:
             )
         tags = ("xx", "yy", "zz", "xy", "xz", "yz")
         six = [
-            self._quantity(v, f"{prefix}_inertia_{t}", "kg m^2", f"{label}: inertia {t}")
+            self.quantity(v, f"{prefix}_inertia_{t}", "kg m^2", f"{label}: inertia {t}")
             for v, t in zip(entries, tags, strict=False)
         ]
         six += [self.builder.constant(0)] * (6 - len(six))
         owner.lumps.append(
             MassLump(
                 name,
-                self._quantity(mass, f"{prefix}_mass", "kg", f"{label}: mass"),
-                self._vector(com, f"{prefix}_com", "m", f"{label}: com"),
+                self.quantity(mass, f"{prefix}_mass", "kg", f"{label}: mass"),
+                self.vector(com, f"{prefix}_com", "m", f"{label}: com"),
                 Sym3(*six),
             )
         )
@@ -300,8 +245,8 @@ class Model:
         label = f"arc {name!r}"
         base = self.body(f"{name}_base", parent=parent, at=at, orientation=orientation)
         u, w = names or (f"{name}_u", f"{name}_w")
-        extent = self._quantity(length, f"{name}_length", "m", f"{label}: length")
-        weight = self._quantity(mass, f"{name}_mass", "kg", f"{label}: mass")
+        extent = self.quantity(length, f"{name}_length", "m", f"{label}: length")
+        weight = self.quantity(mass, f"{name}_mass", "kg", f"{label}: mass")
         if extent.is_zero:
             raise ModelError(f"{label}: length must not be zero")
         end = self.body(name, parent=base, joint=Arc((u, w), extent))
@@ -318,8 +263,8 @@ class Model:
             )
         label = f"body {owner.name!r}: buoyancy"
         owner.buoyancy = Buoyancy(
-            self._quantity(volume, f"{owner.name}_volume", "m^3", f"{label} volume"),
-            self._vector(center, f"{owner.name}_buoyancy", "m", f"{label} center"),
+            self.quantity(volume, f"{owner.name}_volume", "m^3", f"{label} volume"),
+            self.vector(center, f"{owner.name}_buoyancy", "m", f"{label} center"),
         )
 
     def node(
@@ -337,8 +282,8 @@ class Model:
         node = Node(
             name,
             self._body(body),
-            self._vector(at, f"{name}_at", "m", f"node {name!r}: at"),
-            self._rotation(orientation, f"{name}_orientation", f"node {name!r}: orientation"),
+            self.vector(at, f"{name}_at", "m", f"node {name!r}: at"),
+            self.rotation(orientation, f"{name}_orientation", f"node {name!r}: orientation"),
             description,
         )
         self.nodes[name] = node
@@ -352,8 +297,8 @@ class Model:
         self.springs.append(
             Spring(
                 coordinate,
-                self._quantity(stiffness, f"{coordinate}_stiffness", per, label),
-                self._quantity(rest, f"{coordinate}_rest", unit, label),
+                self.quantity(stiffness, f"{coordinate}_stiffness", per, label),
+                self.quantity(rest, f"{coordinate}_rest", unit, label),
             )
         )
 
@@ -364,7 +309,7 @@ class Model:
         self.dampers.append(
             Damper(
                 velocity,
-                self._quantity(coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"),
+                self.quantity(coefficient, f"{velocity}_damping", per, f"damper on {velocity!r}"),
             )
         )
 
@@ -463,7 +408,7 @@ class Model:
             (slip_velocity, "contact_slip_velocity", "m/s"),
             (smoothing, "contact_smoothing", "m"),
         ):
-            scalar = self._quantity(value, name, unit, f"ground contact: {name}")
+            scalar = self.quantity(value, name, unit, f"ground contact: {name}")
             if name not in ("contact_damping", "contact_friction"):
                 self.positive.append((scalar, name.replace("_", " ")))
             values.append(scalar)
@@ -505,57 +450,6 @@ class Model:
         known = {v.name: v for b in self.bodies.values() for v in b.joint.velocities}
         return [known[name] for name in self._velocity_order]
 
-    # -- reading arguments --------------------------------------------------------
-    def _quantity(self, value: Quantity, name: str, unit: str, label: str) -> Scalar:
-        if isinstance(value, Scalar):
-            if value.builder is not self.builder:
-                raise ModelError(f"{label}: this scalar belongs to another model")
-            dimension, expected = self.builder.dimension(value), parse_unit(unit)
-            if dimension is not None and dimension != expected:
-                raise ModelError(f"{label} must be in [{unit}], got a value in [{dimension}]")
-            return value
-        if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
-            raise ModelError(f"{label} must be a number or a parameter, got {value!r}")
-        if not math.isfinite(value):
-            raise ModelError(f"{label} must be finite, got {value!r}")
-        if value == 0:
-            return self.builder.constant(0)
-        return self.parameter(name, float(value), unit, description=label)
-
-    def _vector(self, values: Triple, name: str, unit: str, label: str) -> Vec3:
-        if isinstance(values, Vec3):
-            values = values.list()
-        entries = list(values)
-        if len(entries) != 3:
-            raise ModelError(f"{label} must have three entries, got {len(entries)}")
-        return Vec3(
-            *(
-                self._quantity(v, f"{name}_{a}", unit, f"{label} {a}")
-                for v, a in zip(entries, AXES, strict=True)
-            )
-        )
-
-    def _rotation(self, angles: Triple, name: str, label: str) -> Rotation:
-        entries = list(angles)
-        if len(entries) != 3:
-            raise ModelError(f"{label} must be roll, pitch, yaw [rad], got {len(entries)} entries")
-        factors = []
-        for axis, tag in ((2, "yaw"), (1, "pitch"), (0, "roll")):
-            value = entries[axis]
-            quarter = _quarter_turns(value)
-            if quarter is not None:
-                sine, cosine = ((0, 1), (1, 0), (0, -1), (-1, 0))[quarter]
-                if quarter:
-                    factors.append(
-                        AxisRotation(
-                            axis, self.builder.constant(sine), self.builder.constant(cosine)
-                        )
-                    )
-                continue
-            angle = self._quantity(value, f"{name}_{tag}", "rad", f"{label} {tag}")
-            factors.append(axis_rotation(axis, angle))
-        return RotationSequence(factors) if factors else NoRotation(self.builder)
-
     def _body(self, body: Body | str) -> Body:
         if isinstance(body, str):
             if body not in self.bodies:
@@ -585,27 +479,31 @@ class Model:
                 return v
         raise ModelError(f"{what}: no velocity {name!r}; have {', '.join(self._velocity_order)}")
 
-    def _single_axis(self, coordinate: str, what: str) -> Coordinate:
+    def rate_of(self, coordinate: str) -> str | None:
+        """The velocity that is the rate of a coordinate.
+
+        None if the coordinate is one of several (a quaternion, Euler angles of a
+        floating body) whose rates mix several velocities.
+
+        Raises
+        ------
+        KeyError
+            If there is no such coordinate.
+        """
         for body in self.bodies.values():
-            for c in body.joint.coordinates:
-                if c.name == coordinate:
-                    row = [k for k in body.joint.velocity_map if k[0] == coordinate]
-                    if len(row) == 1 and body.joint.velocity_map[row[0]] == 1:
-                        return c
+            if any(c.name == coordinate for c in body.joint.coordinates):
+                return body.joint.rate_of(coordinate)
+        raise KeyError(coordinate)
+
+    def _single_axis(self, coordinate: str, what: str) -> Coordinate:
+        for c in self.coordinates:
+            if c.name == coordinate:
+                if self.rate_of(coordinate) is None:
                     raise ModelError(
                         f"{what} on {coordinate!r}: only coordinates of single-axis joints "
                         "(whose rate is a quasi-velocity) are supported"
                     )
+                return c
         raise ModelError(
             f"{what}: no coordinate {coordinate!r}; have {', '.join(self._coordinate_order)}"
         )
-
-
-def _quarter_turns(value: Quantity) -> int | None:
-    """0–3 if the literal angle is a multiple of 90°, to the last digit; else None."""
-    if isinstance(value, Scalar):
-        return 0 if value.is_zero else None
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        return None  # refused as a quantity
-    turns = value / (math.pi / 2)
-    return round(turns) % 4 if abs(turns - round(turns)) < 1e-14 else None

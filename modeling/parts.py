@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .continuum.mass import ArcMass
-from .joints import RealisedJoint
 from .program import Scalar
+from .realised import RealisedJoint
 from .spatial import Rotation, Sym3, Vec3
 
 

@@ -1,10 +1,10 @@
-"""From a model to a chain of links with constant motion columns.
+"""From a model to a chain of links with motion columns.
 
 Symbols used in the mechanics, all in the axes of the link they belong to:
 
 =========  ==================================================================
 R, d       rotation child → parent, child origin in parent axes
-S          motion column (angular, linear) of one quasi-velocity, constant
+S          motion column (angular, linear) of one quasi-velocity, constant but for arcs
 ω, v       angular velocity, velocity of the link's origin
 m, h, I    mass, first moment m·c, inertia about the link's origin
 w, k       net weight mass m − ρV and its first moment (buoyancy taken off)
@@ -56,9 +56,10 @@ class LinkColumn:
         """(position 0–5, sign) if the column is ± one unit direction, else None."""
         entries = [*self.angular.list(), *self.linear.list()]
         nonzero = [k for k, e in enumerate(entries) if not e.is_zero]
-        if len(nonzero) == 1 and entries[nonzero[0]] in (1, -1):
-            return nonzero[0], 1 if entries[nonzero[0]] == 1 else -1
-        return None
+        if len(nonzero) != 1:
+            return None
+        sign = next((s for s in (1, -1) if entries[nonzero[0]].is_constant(s)), None)
+        return None if sign is None else (nonzero[0], sign)
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ class KinematicTree:
         self.velocities = model.velocities
         self.rates = [self.builder.symbol("p", v.name, v.unit) for v in self.velocities]
         self._velocity_index = {v.name: k for k, v in enumerate(self.velocities)}
-        self.has_buoyancy = any(b.buoyancy is not None for b in model.bodies.values())
+        # With buoyancy, weight and lift are wrenches; else the world accelerates with −g.
+        self.weight_is_wrench = any(b.buoyancy is not None for b in model.bodies.values())
         for body in model.bodies.values():
             self._add_body(body)
 

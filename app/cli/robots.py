@@ -38,9 +38,9 @@ class Robot:
     def equations(self) -> EquationsOfMotion:
         """The equations, put together again from the manifest and the program."""
         from bestiary.modeling.equations import EquationsOfMotion, NodeInfo
-        from bestiary.modeling.joints import Coordinate
         from bestiary.modeling.parts import Input, Parameter
         from bestiary.modeling.program import Program
+        from bestiary.modeling.realised import Coordinate
 
         m = self.manifest
         return EquationsOfMotion(

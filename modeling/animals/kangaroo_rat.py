@@ -17,10 +17,11 @@ from __future__ import annotations
 from ..continuum.arc import Arc
 from ..control import add_tracking_controller
 from ..errors import ModelError
-from ..joints import Compound, Floating, Follower, Joint, Revolute
+from ..joints import Compound, Floating, Follower, Revolute
 from ..model import Model
 from ..parts import Body
 from ..program import Scalar
+from ..realised import Joint
 
 MUSEUM = "Dipodomys deserti, Hoffmeister 1986: total 315-360 mm, tail 175-212 mm, foot 50-58 mm"
 GENUS = "genus Dipodomys: 35-180 g"
@@ -64,6 +65,7 @@ def kangaroo_rat_articulated(
     _whole("links", links, 1, MAX_LINKS)
     model, torso = _torso("kangaroo_rat_articulated", base)
     length = model.parameter("tail_length", TAIL_LENGTH, "m", MUSEUM, "whole tail")
+    model.positive.append((length, "tail length"))
     mass = model.parameter("tail_mass", TAIL_MASS, "kg", CHOSEN, "whole tail: a 2.5 mm rod")
     radius = model.parameter("tail_radius", TAIL_RADIUS, "m", CHOSEN, "of the tail")
     count = segments * links
@@ -105,6 +107,7 @@ def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model
     _whole("segments", segments, 1, 12)
     model, torso = _torso("kangaroo_rat_continuum", base)
     length = model.parameter("tail_length", TAIL_LENGTH, "m", MUSEUM, "whole tail")
+    model.positive.append((length, "tail length"))
     mass = model.parameter("tail_mass", TAIL_MASS, "kg", CHOSEN, "whole tail: a 2.5 mm rod")
     parent: Body = torso
     start: tuple[Scalar | int, ...] = _tail_base(model)

@@ -23,9 +23,9 @@ from fractions import Fraction
 from functools import cache
 
 from ..equations import EquationsOfMotion
-from ..joints import Coordinate
 from ..program import Builder, Function, InputGroup, Program, ProgramSymbol, Scalar
 from ..program.program import output
+from ..realised import Coordinate
 from .shape import even_function
 from .trigonometric import ArcFunction, cosine, one, sine
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import ModelError
-from ..joints import Column, Coordinate, Joint, Primitive, RealisedJoint
 from ..program import Builder, Scalar, parse_unit
 from ..program.transform import directional_derivative
+from ..realised import Column, Coordinate, Joint, Primitive, RealisedJoint
 from ..spatial import Mat3, Rotation, Vec3
 from .shape import S_SHAPE, X_SHAPE, at_end, even_function
 from .trigonometric import one, sine

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ..contact import ContactForce, contact_force
 from ..control import Plant, controller_function, controller_groups
 from ..equations import EquationsOfMotion
-from ..joints import AXES
 from ..model import Model
 from ..parts import Node
 from ..program import Builder, Function, InputGroup, Program, ProgramSymbol, Scalar
 from ..program.program import output
+from ..realised import AXES
 from ..spatial import zero_vector
 from ..tree import KinematicTree
 from .recursive import weight_forces
@@ -29,13 +29,14 @@ class Dynamics:
 
     ``mass`` and ``coriolis`` are n×n.  ``inverse(p_dot)`` gives M ṗ + C p + weight
     (``p_dot`` None: zero accelerations); ``forward(Q)`` solves
-    M ṗ + C p + weight = Q for ṗ.
+    M ṗ + C p + weight = Q for ṗ, ``method`` says how.
     """
 
     mass: Matrix
     coriolis: Matrix
     inverse: Callable[[Sequence[Scalar] | None], list[Scalar]]
     forward: Callable[[Sequence[Scalar]], list[Scalar]]
+    method: str
 
 
 def assemble(
@@ -173,7 +174,7 @@ class _Parts:
                 "forward_dynamics",
                 (PARAMETERS, Q, P, U),
                 (p_rate,),
-                "Accelerations p_dot by articulated bodies.",
+                f"Accelerations p_dot by {self.dynamics.method}.",
             ),
             Function(
                 "state_rates",
@@ -217,17 +218,11 @@ class _Parts:
         forces = [self.zero] * self.tree.size
         for spring in self.model.springs:
             with self.builder.context(f"spring on {spring.coordinate!r}"):
-                index = self._velocity_of(spring.coordinate)
+                rate = self.model.rate_of(spring.coordinate)
+                index = [v.name for v in self.model.velocities].index(str(rate))
                 stretch = self.q[spring.coordinate] - spring.rest
                 forces[index] = forces[index] + spring.stiffness * stretch
         return forces
-
-    def _velocity_of(self, coordinate: str) -> int:
-        for body in self.model.bodies.values():
-            for name, velocity in body.joint.velocity_map:
-                if name == coordinate:
-                    return [v.name for v in self.model.velocities].index(velocity)
-        raise KeyError(coordinate)
 
     def _input_map(self) -> list[list[Scalar]]:
         rows = [[self.zero] * len(self.u) for _ in range(self.tree.size)]
@@ -236,7 +231,8 @@ class _Parts:
             if item.velocity is not None:
                 rows[names.index(item.velocity)][k] = self.builder.constant(1)
                 continue
-            assert item.node is not None and item.direction is not None
+            assert item.node is not None
+            assert item.direction is not None
             node = self.model.nodes[item.node]
             force = item.direction
             if item.world_axes:

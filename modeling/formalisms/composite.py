@@ -15,8 +15,14 @@ gives J_i = b + a × r and J̇_i = b̊ + å × r + a × r̊, hence for a composi
 
 A rigid body that turns with ω about its origin has h̊ = ω × h and
 D = −ω̃ P with the second moment P = ½ tr(I) 1 − I.  Composites (m, h, I, h̊, D)
-move to the parent by the parallel-axis theorem, and so do the three columns
-F = 𝓜J̊ + 𝓑J, N = 𝓜J, g = 𝓑ᵀJ that each velocity sends up its path.
+move to the parent by the parallel-axis theorem (with ã b̃ = b aᵀ − (a·b) 1 throughout).
+Each velocity sends three columns up its path: for the points that it moves
+
+    N = Σ m (r × J, J) ,   F = Σ m (r × J̇, J̇) ,   g = Σ m r̊ × J
+
+and moving the origin by d makes r + d of r and r̊ + d̊ of r̊; hence g gains d̊ × Σ m J.
+A column (a, b) of an ancestor then has M = a·N₁ + b·N₂, C = a·F₁ + b·F₂ on its row and
+å·N₁ + b̊·N₂ + a·g on its column.
 (The composite idea is that of Walker and Orin; the factorisation of C is the
 natural one of point masses, compare Echeandia and Wensing, arXiv:2010.01033.)
 """
@@ -50,8 +56,8 @@ class Composite:
 
 
 @dataclass
-class _Wave:
-    """What a velocity sends towards the root: N = 𝓜J, F = 𝓜J̊ + 𝓑J, g = 𝓑ᵀJ.
+class _JacobianMomentum:
+    """What a velocity sends towards the root: N = 𝓜J, F = 𝓜J̊ + 𝓑J, g = 𝓑ᵀJ (angular part).
 
     Links that share a velocity (coupled joints) add up in one wave.
     """
@@ -62,8 +68,8 @@ class _Wave:
     f_force: Vec3
     g: Vec3
 
-    def __add__(self, other: _Wave) -> _Wave:
-        return _Wave(
+    def __add__(self, other: _JacobianMomentum) -> _JacobianMomentum:
+        return _JacobianMomentum(
             self.n_moment + other.n_moment,
             self.n_force + other.n_force,
             self.f_moment + other.f_moment,
@@ -83,7 +89,7 @@ def mass_and_coriolis(tree: KinematicTree) -> tuple[list[list[Scalar]], list[lis
         matrix[i][j] = matrix[i][j] + value
 
     composites = [_rigid(tree, link) for link in tree.links]
-    waves: list[dict[int, _Wave]] = [{} for _ in tree.links]
+    waves: list[dict[int, _JacobianMomentum]] = [{} for _ in tree.links]
     for link in reversed(tree.links):
         composite, below = composites[link.index], waves[link.index]
         omega = tree.angular_velocities[link.index]
@@ -162,7 +168,7 @@ def _rigid(tree: KinematicTree, link: Link) -> Composite:
 
 
 def _start_arc(
-    arc: LinkArc, omega: Vec3, waves: dict[int, _Wave]
+    arc: LinkArc, omega: Vec3, waves: dict[int, _JacobianMomentum]
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
     """Blocks (2×2) of M and C of an arc alone; its waves join those below its base link."""
     mass = arc.mass
@@ -174,7 +180,7 @@ def _start_arc(
         for field, change in zip(fields, mass.bending_rates, strict=True)
     ]
     for k, i in enumerate(arc.indices):
-        wave = _Wave(
+        wave = _JacobianMomentum(
             mass.cross(position, fields[k]),
             mass.total(fields[k]),
             mass.cross(position, rates[k]),
@@ -192,10 +198,10 @@ def _pair(column: LinkColumn, moment: Vec3, force: Vec3) -> Scalar:
     return column.angular.dot(moment) + column.linear.dot(force)
 
 
-def _start(c: Composite, omega: Vec3, column: LinkColumn) -> _Wave:
+def _start(c: Composite, omega: Vec3, column: LinkColumn) -> _JacobianMomentum:
     a, b = column.angular, column.linear
     a_rate, b_rate = column.inertial_rate(omega)
-    return _Wave(
+    return _JacobianMomentum(
         c.inertia.times(a) + c.moment.cross(b),
         b * c.mass - c.moment.cross(a),
         c.inertia.times(a_rate) + c.moment.cross(b_rate) + c.rotation_rate.times(a),
@@ -210,10 +216,10 @@ def _shift_rate(tree: KinematicTree, link: Link) -> Vec3:
     return tree.angular_velocities[link.parent].cross(link.translation) + own
 
 
-def _lift(link: Link, shift_rate: Vec3, w: _Wave) -> _Wave:
+def _lift(link: Link, shift_rate: Vec3, w: _JacobianMomentum) -> _JacobianMomentum:
     turn, d = link.rotation.apply, link.translation
     n_force, f_force = turn(w.n_force), turn(w.f_force)
-    return _Wave(
+    return _JacobianMomentum(
         turn(w.n_moment) + d.cross(n_force),
         n_force,
         turn(w.f_moment) + d.cross(f_force),

@@ -17,6 +17,10 @@ from ..program import Scalar
 NOT_POSITIVE = "mass matrix is not positive definite at velocity {!r}"
 
 
+METHOD = "factoring M = L^T D L"
+"""How forward dynamics by :func:`solve_symmetric` is described."""
+
+
 def solve_symmetric(
     matrix: Sequence[Sequence[Scalar]],
     rhs: Sequence[Scalar],

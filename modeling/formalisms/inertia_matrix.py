@@ -32,7 +32,7 @@ from ..program import Scalar
 from ..spatial import Mat3, Rotation, Vec3, unit_vector, zero_vector
 from ..tree import KinematicTree, Link, LinkArc
 from .assembly import Dynamics, assemble
-from .factorization import solve_symmetric
+from .factorization import METHOD, solve_symmetric
 
 
 def inertia_matrix(model: Model) -> EquationsOfMotion:
@@ -54,7 +54,7 @@ def inertia_matrix(model: Model) -> EquationsOfMotion:
         rest = [f - b for f, b in zip(forces, bias, strict=True)]
         return solve_symmetric(mass, rest, [v.name for v in tree.velocities])
 
-    dynamics = Dynamics(mass, coriolis, sweep.inverse, forward)
+    dynamics = Dynamics(mass, coriolis, sweep.inverse, forward, METHOD)
     return assemble(model, tree, dynamics, "inertia_matrix")
 
 

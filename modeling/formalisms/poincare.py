@@ -21,7 +21,7 @@ from ..program import Scalar
 from ..tree import KinematicTree
 from .assembly import Dynamics, assemble, input_groups
 from .composite import mass_and_coriolis
-from .factorization import solve_symmetric
+from .factorization import METHOD, solve_symmetric
 from .recursive import forward_dynamics, inverse_dynamics
 
 
@@ -49,7 +49,9 @@ def poincare(model: Model) -> EquationsOfMotion:
         rest = [f - b for f, b in zip(forces, inverse(None), strict=True)]
         return solve_symmetric(mass, rest, [v.name for v in tree.velocities])
 
-    return assemble(model, tree, Dynamics(mass, coriolis, inverse, forward), "poincare")
+    method = METHOD if tree.has_shared_velocities else "articulated bodies"
+    dynamics = Dynamics(mass, coriolis, inverse, forward, method)
+    return assemble(model, tree, dynamics, "poincare")
 
 
 __all__ = ["input_groups", "poincare"]

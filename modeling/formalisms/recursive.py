@@ -4,10 +4,12 @@ Both use the *classical* acceleration (α, a): a is the acceleration of the
 link's origin in link axes, so that no linear velocity is needed.  From parent
 to child, with E = α̃ + ω̃ω̃ of the parent,
 
-    α_c = Rᵀ α_p + S_ω ṗ + ω_c × S_ω p
-    a_c = Rᵀ(a_p + E d + ω_p × R S_v p) + S_v ṗ + ω_c × S_v p
+    α_c = Rᵀ α_p + S_ω ṗ + ω_c × S_ω p + Ṡ_ω p
+    a_c = Rᵀ(a_p + E d + ω_p × R S_v p) + S_v ṗ + ω_c × S_v p + Ṡ_v p
 
-and a body needs the wrench (I α + h × a + ω × I ω,  m a + E h).  Weight enters
+where Ṡ, the change of a column in its link, is zero for all joints but arcs.  A body
+needs the wrench (I α + h × a + ω × I ω,  m a + E h); the moving mass of an arc adds
+that of its own acceleration 2ω × ṙ + r̈.  Weight enters
 as a world that accelerates with −g; where bodies displace fluid it is an
 external wrench instead.  Articulated bodies: Featherstone, *Rigid Body Dynamics
 Algorithms*, 2008, chapter 7; a joint with several columns is eliminated column
@@ -34,19 +36,13 @@ class Motion:
     linear: Vec3
 
 
-def inverse_dynamics(
-    tree: KinematicTree,
-    accelerations: Sequence[Scalar] | None,
-    *,
-    with_weight: bool = True,
-) -> list[Scalar]:
+def inverse_dynamics(tree: KinematicTree, accelerations: Sequence[Scalar] | None) -> list[Scalar]:
     """Generalized forces M ṗ + C p + F (without springs), n of them.
 
     ``accelerations`` are the n scalars ṗ, or None for zero (then the bias).
     """
     b = tree.builder
-    by_acceleration = with_weight and not tree.has_buoyancy
-    world = Motion(zero_vector(b), -tree.model.gravity if by_acceleration else zero_vector(b))
+    world = Motion(zero_vector(b), zero_vector(b) if tree.weight_is_wrench else -tree.model.gravity)
     omegas = tree.angular_velocities
     motions: list[Motion] = []
     wrenches: list[tuple[Vec3, Vec3]] = []
@@ -62,7 +58,7 @@ def inverse_dynamics(
                 )
         motions.append(motion)
         turns.append(_turn_matrix(motion.angular, omegas[link.index]))
-        wrenches.append(_body_wrench(tree, link, motion, turns[-1], with_weight))
+        wrenches.append(_body_wrench(tree, link, motion, turns[-1]))
     forces = [b.constant(0)] * tree.size
     for link in tree.links:
         for arc in link.arcs:
@@ -132,7 +128,7 @@ def _add_arc(
         force + mass.total(extra),
     )
     linear = motion.linear
-    if tree.has_buoyancy:  # weight is a wrench there, not an acceleration of the world
+    if tree.weight_is_wrench:
         linear = linear - tree.gravity[link.index]
     turn = _turn_matrix(motion.angular, omega).rows
     for index, field in zip(arc.indices, mass.by_bending, strict=True):
@@ -196,7 +192,7 @@ def _weight_wrench(tree: KinematicTree, link: Link) -> tuple[Vec3, Vec3]:
 
 
 def _body_wrench(
-    tree: KinematicTree, link: Link, motion: Motion, turn: Mat3 | None, with_weight: bool
+    tree: KinematicTree, link: Link, motion: Motion, turn: Mat3 | None
 ) -> tuple[Vec3, Vec3]:
     b = tree.builder
     moment, force = zero_vector(b), zero_vector(b)
@@ -209,7 +205,7 @@ def _body_wrench(
             + link.moment.cross(motion.linear)
             + omega.cross(link.inertia.times(omega))
         )
-    if with_weight and tree.has_buoyancy:
+    if tree.weight_is_wrench:
         torque, weight = _weight_wrench(tree, link)
         moment, force = moment - torque, force - weight
     return moment, force
@@ -222,7 +218,7 @@ class _Articulated:
         self.inertia, self.bias = inertia, bias
 
     @classmethod
-    def rigid(cls, tree: KinematicTree, link: Link, with_weight: bool) -> _Articulated:
+    def rigid(cls, tree: KinematicTree, link: Link) -> _Articulated:
         b = tree.builder
         zero = b.constant(0)
         h, i, omega = link.moment, link.inertia.matrix().rows, tree.angular_velocities[link.index]
@@ -234,7 +230,7 @@ class _Articulated:
         ]
         moment = omega.cross(link.inertia.times(omega))
         force = omega.cross(omega.cross(h))
-        if with_weight:
+        if tree.weight_is_wrench:
             torque, weight = _weight_wrench(tree, link)
             moment, force = moment - torque, force - weight
         return cls([*top, *bottom], [*moment.list(), *force.list()])
@@ -302,8 +298,7 @@ class _Pivot:
 def forward_dynamics(tree: KinematicTree, forces: Sequence[Scalar]) -> list[Scalar]:
     """Accelerations ṗ from generalized forces Q − springs, n of each."""
     b = tree.builder
-    weight_as_wrench = tree.has_buoyancy
-    bodies = [_Articulated.rigid(tree, link, weight_as_wrench) for link in tree.links]
+    bodies = [_Articulated.rigid(tree, link) for link in tree.links]
     biases = [_velocity_bias(tree, link, with_centripetal=True) for link in tree.links]
     pivots: dict[int, list[_Pivot]] = {}
     for link in reversed(tree.links):
@@ -316,7 +311,7 @@ def forward_dynamics(tree: KinematicTree, forces: Sequence[Scalar]) -> list[Scal
         if link.parent >= 0:
             bodies[link.parent].add(body.moved(link))
     zero3 = zero_vector(b)
-    world = Motion(zero3, zero3 if weight_as_wrench else -tree.model.gravity)
+    world = Motion(zero3, zero3 if tree.weight_is_wrench else -tree.model.gravity)
     motions: list[Motion] = []
     result = [b.constant(0)] * tree.size
     for link in tree.links:

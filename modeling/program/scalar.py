@@ -71,11 +71,16 @@ class Scalar:
         if isinstance(other, Scalar):
             return self.builder is other.builder and self.ref == other.ref
         if isinstance(other, (int, float, Fraction)):
-            return self.ref == self.builder.constant_ref(other)
+            return self.is_constant(other)
         return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.ref)
+        value = self.builder.constant_value(self.ref)  # equal to the number, so hashed like it
+        return hash((id(self.builder), self.ref)) if value is None else hash(value)
+
+    def is_constant(self, value: Number) -> bool:
+        """Whether this is the given number."""
+        return self.builder.constant_value(self.ref) == value
 
     @property
     def is_zero(self) -> bool:

@@ -14,9 +14,7 @@ from bestiary.solvers.simulation import simulate
 def _turn_about(axis: int, angles: np.ndarray) -> xr.Dataset:
     q = np.zeros((len(angles), 4))
     q[:, 0], q[:, 1 + axis] = np.cos(angles / 2), np.sin(angles / 2)
-    return xr.Dataset(
-        {"q": (("time", "coordinate"), q)}, {"coordinate": ["qw", "qx", "qy", "qz"]}
-    )
+    return xr.Dataset({"q": (("time", "coordinate"), q)}, {"coordinate": ["qw", "qx", "qy", "qz"]})
 
 
 @pytest.mark.parametrize(("sequence", "axis"), [("zyx", 0), ("zxy", 1)])
