@@ -34,7 +34,9 @@ def answer(words: Sequence[str]) -> int | None:
             return None
         found.append(state)
     if as_json:
-        entries = [{"name": s.name, "folder": str(s.folder), "status": "fresh"} for s in found]
+        from bestiary.build_tools.pipeline import FRESH, BuildResult
+
+        entries = [BuildResult(s.name, s.folder, FRESH).to_dict() for s in found if s.folder]
         print(json.dumps(entries, indent=2))
     elif not quiet:
         print(f"nothing to do: {', '.join(s.name for s in found)} up to date", file=sys.stdout)
@@ -56,7 +58,9 @@ def _parse(
             flags[word] = True
         elif word in ("--jobs", "-j", "--out", "-o", "--set"):
             value = next(rest, None)
-            if value is None or (word in ("--jobs", "-j") and not value.isdigit()):
+            if value is None or (
+                word in ("--jobs", "-j") and not (value.isdigit() and int(value) > 0)
+            ):
                 return None
             if word in ("--out", "-o"):
                 out = Path(value)
