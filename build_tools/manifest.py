@@ -94,6 +94,7 @@ def make_manifest(equations: EquationsOfMotion, c_sources: SourceFiles) -> dict[
                 "default": p.default,
                 "source": p.source,
                 "description": p.description,
+                **({"positive": True} if p.positive else {}),
             }
             for p in equations.parameters
         ],

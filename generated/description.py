@@ -142,6 +142,11 @@ class ModelDescription:
         }
 
     @cached_property
+    def positive_parameters(self) -> frozenset[str]:
+        """Parameters that mean nothing at 0 and below, such as a length of an arc."""
+        return frozenset(e["name"] for e in self.parameters if e.get("positive", False))
+
+    @cached_property
     def positive(self) -> frozenset[str]:
         """Arguments whose entries must be above zero: gains and limits of controllers."""
         controllers = self.manifest.get("controllers", {}).values()

@@ -184,8 +184,8 @@ class Robot(Batches, Rollouts):
         Raises
         ------
         ModelInputError
-            For an unknown name (the closest one is suggested) or a value that
-            is not a finite number.
+            For an unknown name (the closest one is suggested), a value that is
+            not a finite number, or one not above 0 where it must be positive.
         """
         changed = dict(self._parameters)
         for name, value in values.items():
@@ -194,7 +194,10 @@ class Robot(Batches, Rollouts):
                     f"{self.name}.with_parameters: no parameter {name!r}"
                     f"{suggestion(name, changed)} (see robot.parameters)"
                 )
-            changed[name] = _finite_number(value, f"{self.name}.with_parameters: {name}")
+            label = f"{self.name}.with_parameters: {name}"
+            changed[name] = _finite_number(value, label)
+            if name in self._model.positive_parameters and not changed[name] > 0:
+                raise ModelInputError(f"{label} must be positive, got {changed[name]:g}")
         return type(self)(changed, self._variant)
 
     def with_variant(self, variant: str | None) -> Robot:

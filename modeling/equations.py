@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .control import Controller
@@ -126,7 +126,7 @@ class EquationsOfMotion:
             coordinates=tuple(model.coordinates),
             velocities=tuple(model.velocities),
             inputs=tuple(model.inputs.values()),
-            parameters=tuple(model.parameters.values()),
+            parameters=tuple(_signed(model)),
             variants={k: dict(v) for k, v in model.variants.items()},
             variant_notes=dict(model.variant_notes),
             nodes=tuple(
@@ -177,3 +177,10 @@ class EquationsOfMotion:
             )
         base.update(self.variants[variant] if variant is not None else {})
         return base
+
+
+def _signed(model: Model) -> list[Parameter]:
+    """Parameters, with those marked that must be positive."""
+    nodes = (model.builder.nodes[abs(scalar.ref) - 1] for scalar, _ in model.positive)
+    positive = {node[2] for node in nodes if node[:2] == ("sym", "parameters")}
+    return [replace(p, positive=p.name in positive) for p in model.parameters.values()]

@@ -251,6 +251,7 @@ class Model(ParameterTable):
             raise ModelError(f"{label}: length must not be zero")
         end = self.body(name, parent=base, joint=Arc((u, w), extent))
         base.arcs.append(ArcMass(self.builder, weight, extent, (u, w)))
+        self.positive.append((extent, f"length of {label}"))
         self.limit(u, w, high=MAX_BENDING, reason="an arc's formulas are proven up to here")
         return end
 

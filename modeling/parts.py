@@ -12,13 +12,17 @@ from .spatial import Rotation, Sym3, Vec3
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named constant of the robot: SI unit, default value, where the value is from."""
+    """A named constant of the robot: SI unit, default value, where the value is from.
+
+    A ``positive`` one is refused by robots at 0 and below.
+    """
 
     name: str
     unit: str
     default: float
     source: str = ""
     description: str = ""
+    positive: bool = False
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,15 @@ def test_generated_code_does_not_look_at_limits(reed):
     assert "limit" not in text
 
 
+def test_a_parameter_that_must_be_positive_is_refused_at_zero_and_below(reed):
+    for value in (0, -0.3):
+        assert refusal(reed.with_parameters, blade_length=value) == (
+            f"reed.with_parameters: blade_length must be positive, got {value:g}"
+        )
+    assert reed.with_parameters(blade_length=0.4).parameters["blade_length"] == 0.4
+    assert reed.with_parameters(blade_mass=0).parameters["blade_mass"] == 0  # need not be
+
+
 def test_random_states_are_within_the_limits(reed):
     rng = np.random.default_rng(0)
     states = np.array([reed.random_state(rng)[0] for _ in range(300)])

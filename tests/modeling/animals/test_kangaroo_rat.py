@@ -348,5 +348,5 @@ def test_bad_values_of_a_variant_are_refused_when_derived():
 def test_an_articulated_rat_of_negative_length_is_refused():
     model = kangaroo_rat_articulated(1, 2)
     model.variant("bad", {"tail_length": -0.19})
-    with pytest.raises(ModelError, match="tail length must be positive, got -0.19"):
+    with pytest.raises(ModelError, match=r"tail length must be positive, got -0\.19"):
         poincare(model)
