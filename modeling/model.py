@@ -101,6 +101,7 @@ class Model(ParameterTable):
         mass: Quantity = 0,
         com: Triple = (0, 0, 0),
         inertia: Triple | None = None,
+        frame: bool = True,
     ) -> Body:
         """Add a body.
 
@@ -118,6 +119,9 @@ class Model(ParameterTable):
             kg, m from the body's frame, and (xx, yy, zz[, xy, xz, yz]) [kg m^2]
             about the centre of mass in body axes (products as matrix entries).
             A body without mass is allowed; its weight is then carried by others.
+        frame:
+            Whether its frame is a node of the robot too; the functions of the nodes of
+            a long chain cost more than its dynamics.
 
         Raises
         ------
@@ -154,7 +158,8 @@ class Model(ParameterTable):
                     raise ModelError(f"body {name!r}: com is given, but neither mass nor inertia")
             else:
                 self.lump(body, "", mass, com, inertia)
-        self.node(name, body, description=f"frame of body {name}")
+        if frame:
+            self.node(name, body, description=f"frame of body {name}")
         return body
 
     def _check_followed(self, name: str, joint: RealisedJoint) -> None:

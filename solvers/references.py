@@ -171,7 +171,8 @@ def _rising(target: float, rise: float) -> Reference:
 def segment_links(robot: Any, segment: int) -> int:
     """Links of a tail segment that share its angles; 1 for an arc."""
     nodes = (n["name"] for n in robot.meta["nodes"])
-    return sum(bool(re.fullmatch(rf"link_{segment}_\d+", n)) for n in nodes) or 1
+    named = sum(bool(re.fullmatch(rf"link_{segment}_\d+", n)) for n in nodes)
+    return named or int(robot.meta["options"].get("links", 1))  # long tails name no links
 
 
 def sampled_references(

@@ -36,14 +36,20 @@ BUILT_IN: dict[str, BuiltIn] = {
         "kangaroo_rat",
         "kangaroo_rat_articulated",
         "poincare",
-        (("segments", 2), ("links", 4), ("base", "quaternion"), ("half_angle", False)),
+        (
+            ("segments", 2),
+            ("links", 4),
+            ("base", "quaternion"),
+            ("half_angle", False),
+            ("contact", True),
+        ),
         ("segments", "links"),
     ),
     "kangaroo_rat_continuum": BuiltIn(
         "kangaroo_rat",
         "kangaroo_rat_continuum",
         "poincare",
-        (("segments", 2), ("base", "quaternion")),
+        (("segments", 2), ("base", "quaternion"), ("contact", True)),
         ("segments",),
     ),
 }

@@ -34,13 +34,17 @@ TAIL_BASE = (0.0, -0.060, 0.005)
 FOOT = (0.012, -0.010, -0.045)
 TOE_FORWARD = 0.05
 
-MAX_LINKS = 64
+MAX_LINKS, MAX_FRAMES = 64, 24
 LINK_BENDING = 0.6  # rad from link to link about each axis, for planners
 INNER_POINTS = (0.25, 0.5, 0.75)  # named points along each arc
 
 
 def kangaroo_rat_articulated(
-    segments: int = 2, links: int = 4, base: str = "quaternion", half_angle: bool = False
+    segments: int = 2,
+    links: int = 4,
+    base: str = "quaternion",
+    half_angle: bool = False,
+    contact: bool = True,
 ) -> Model:
     """The rat with a tail of rigid links.
 
@@ -54,7 +58,13 @@ def kangaroo_rat_articulated(
     half_angle:
         Let the first joint of a segment turn by half the angle.  The chain then
         approaches the arc with the square of the number of links instead of
-        linearly.
+        linearly (in planar bending; in two planes at once it stays linear).
+    contact:
+        Whether feet and tail may touch the ground; without it the equations of
+        flight are shorter.
+
+    The frame of every link is a node in tails of up to 24 links; longer tails have
+    those of the segments' ends.
 
     Raises
     ------
@@ -83,18 +93,22 @@ def kangaroo_rat_articulated(
                 mass=link_mass,
                 com=(0, -link_length / 2, 0),
                 inertia=(across, along, across),
+                frame=count <= MAX_FRAMES,
             )
             start = (0, -link_length, 0)
         model.node(f"segment_{segment}_end", parent, start, description=f"end of segment {segment}")
         for bending in (f"alpha_{segment}", f"beta_{segment}"):
             model.limit(bending, low=-LINK_BENDING, high=LINK_BENDING, refuse=False, reason=CHOSEN)
         model.actuate(f"alpha_{segment}_rate", f"beta_{segment}_rate")
-    _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
+    if contact:
+        _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
     add_tracking_controller(model, name="tail_controller")
     return model
 
 
-def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model:
+def kangaroo_rat_continuum(
+    segments: int = 2, base: str = "quaternion", contact: bool = True
+) -> Model:
     """The rat with a tail of constant-curvature arcs.
 
     Parameters
@@ -103,6 +117,8 @@ def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model
         Number of arcs.
     base:
         Orientation of the torso: ``"quaternion"`` or ``"euler_<sequence>"``.
+    contact:
+        Whether feet and tail may touch the ground.
     """
     _whole("segments", segments, 1, 12)
     model, torso = _torso("kangaroo_rat_continuum", base)
@@ -129,7 +145,8 @@ def kangaroo_rat_continuum(segments: int = 2, base: str = "quaternion") -> Model
             )
         start = (0, 0, 0)
         model.actuate(f"u_{segment}_rate", f"w_{segment}_rate")
-    _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
+    if contact:
+        _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])
     add_tracking_controller(model, name="tail_controller")
     return model
 

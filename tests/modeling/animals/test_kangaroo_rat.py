@@ -287,6 +287,22 @@ def test_nodes_of_the_tail_lie_on_the_tail():
     assert middle == pytest.approx([0, -0.060 - 0.095 * 1.5, 0.005], abs=1e-15)
 
 
+def test_without_contact_the_rat_is_the_same_in_the_air():
+    plain, airborne = rat("continuum", segments=1), rat("continuum", segments=1, contact=False)
+    assert "contact_forces" not in airborne.equations.functions
+    at = plain.state(1, bending=0.5)
+    at["q"][6] = 1.0
+    for function in ("forward_dynamics", "generalized_forces", "bias_forces"):
+        assert np.array_equal(plain.call(function, at), airborne.call(function, at))
+
+
+def test_long_tails_name_the_ends_of_their_segments_only():
+    short = kangaroo_rat_articulated(2, 12, contact=False)
+    long = kangaroo_rat_articulated(2, 13, contact=False)
+    assert {"link_1_1", "link_2_12", "segment_2_end"} <= set(short.nodes)
+    assert {n for n in long.nodes if "_1" in n or "_2" in n} == {"segment_1_end", "segment_2_end"}
+
+
 def test_equal_bending_points_both_tails_the_same_way():
     links = rat("articulated", segments=1, links=5)
     arc = rat("continuum", segments=1)

@@ -24,6 +24,7 @@ def named(label: str, **options: object) -> str:
         (RAT, {"segments": 3}, f"{RAT}_segments3_links4"),
         (RAT, {"links": 8}, f"{RAT}_segments2_links8"),
         (RAT, {"half_angle": True}, f"{RAT}_segments2_links4_half_angle"),
+        (RAT, {"contact": False}, f"{RAT}_segments2_links4_no_contact"),
         (RAT, {"base": "euler_zyx"}, f"{RAT}_euler_zyx_segments2_links4"),
         (RAT, {"segments": 3, "base": "euler_xyz"}, f"{RAT}_euler_xyz_segments3_links4"),
         (ARCS, {"segments": 3}, f"{ARCS}_segments3"),
@@ -52,7 +53,11 @@ def test_the_c_prefix_of_a_built_in_robot_is_its_name():
     for options, name in (({}, ARCS), ({"segments": 1}, f"{ARCS}_segments1")):
         derived = derive(parse_target(ARCS, options)).equations
         assert derived.name == name
-        assert derived.options == {"base": "quaternion", "segments": options.get("segments", 2)}
+        assert derived.options == {
+            "base": "quaternion",
+            "contact": True,
+            "segments": options.get("segments", 2),
+        }
     assert derive(parse_target("sea_lion_quaternion")).equations.name == "sea_lion_quaternion"
 
 
