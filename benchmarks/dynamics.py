@@ -253,9 +253,9 @@ def _python(*arguments: str, environment: dict[str, str] | None = None) -> str:
     return done.stdout.strip().splitlines()[-1] if arguments[0] != "-m" else done.stdout
 
 
-def print_table(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[Row], title: str = "sea lion, 20 degrees of freedom") -> None:
     """Print the lines as a table in Markdown."""
-    head = ["sea lion, 20 degrees of freedom", "Bestiary", "peer", "peer's", "ratio", "asked"]
+    head = [title, "Bestiary", "peer", "peer's", "ratio", "asked"]
     cells = [head, *(row.cells() for row in rows)]
     widths = [max(len(c[k]) for c in cells) for k in range(len(head))]
     for number, line in enumerate(cells):
