@@ -4,11 +4,12 @@
 
 MuJoCo gets the same chain with two hinges a link and an equality for every hinge that
 repeats another, contact switched off on both sides, each of its solvers with a dense
-and a sparse Jacobian, warm-started (the state stays the same); the best one counts.
+and a sparse Jacobian, islands off (faster here), warm-started (the state stays the
+same); the best one counts.
 Compiled code of Bestiary is timed in a loop inside C, MuJoCo's from Python with the
 time of the same call on a one-joint model taken off.  The figures are the best of
 rounds that alternate between the contestants.  Compilers run one at a time with an
-empty cache.
+empty cache; their time is processor time, as such machines are shared.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ CORE = ("mass_matrix", "bias_forces", "forward_dynamics")
 
 def build() -> list[Row]:
     """Derive, emit and compile the whole rat of three segments with four links each."""
+    start = _children()
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "BESTIARY_CACHE_DIR": str(Path(folder) / "cache")}
         text = _python(
@@ -49,13 +51,13 @@ def build() -> list[Row]:
         )
     (result,) = json.loads(text)
     steps = result["steps"]
+    compiling = sum(o["seconds"] for o in result["objects"])
     name = f"{SEGMENTS} segments of {LINKS[0]} links, all functions"
     return [
         Row(f"{name}: derive", steps["derive"], "s", wanted="<= 5 s"),
         Row(f"{name}: derive and emit", steps["derive"] + steps["emit"], "s"),
-        Row(
-            f"{name}: compile", sum(o["seconds"] for o in result["objects"]), "s", wanted="<= 30 s"
-        ),
+        Row(f"{name}: compile (elapsed)", compiling, "s", wanted="<= 30 s"),
+        Row(f"{name}: whole command (processor)", _children() - start, "s"),
     ]
 
 
@@ -135,14 +137,20 @@ def core(links: int, folder: Path) -> tuple[Any, float]:
     emission = emit(replace(equations, program=program, controllers=()))
     for place in ("robot", "work"):
         (folder / place).mkdir()
+    start = _children()
     module = compile_module(
         emission.files, emission.kernels, emission.headers, folder / "work", ObjectCache.open(), 1
     )
     for name, text in emission.files.items():
         (folder / "robot" / name).write_text(text, encoding="utf-8")
     (folder / "robot" / module.path.name).write_bytes(module.path.read_bytes())
-    robot = generated.load(folder / "robot", compiled=True)
-    return robot, sum(report.seconds for report in module.reports)
+    return generated.load(folder / "robot", compiled=True), _children() - start
+
+
+def _children() -> float:
+    """Processor time of all finished child processes [s]."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def states(robot: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +190,7 @@ def mujoco_forward(links: int, solver: str, jacobian: str) -> Contestant:
             equalities.append(f'<joint joint1="{joint}" joint2="{owner[coordinate]}"/>')
         elif element.kind == "revolute":
             owner[coordinate] = joint
-    xml = twin.xml.replace('constraint="disable" energy="enable"', 'constraint="enable"').replace(
+    xml = twin.xml.replace('constraint="disable" energy="enable"', 'island="disable"').replace(
         "<option ", f'<option solver="{solver}" jacobian="{jacobian}" '
     )
     xml = xml.replace("</mujoco>", f"<equality>{''.join(equalities)}</equality></mujoco>")
