@@ -341,7 +341,6 @@ def test_equal_bending_points_both_tails_the_same_way():
         (kangaroo_rat_continuum, {"segments": -1}, "segments must be a whole number from 1 to 12"),
         (kangaroo_rat_continuum, {"base": "roll"}, "'roll'"),
     ],
-    ids=label,
 )
 def test_bad_options_are_refused_by_name(make, options, words):
     with pytest.raises(ModelError, match=words):
