@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from bestiary.modeling.animals.sea_lion_published import Comparison
 
 
+TITLES = {
+    "swing_joints.png": "Head and pelvis bend to one side and carry the bend around",
+    "swing_attitude.png": "The trunk rolls the other way, and keeps the angle",
+    "swing_momentum.png": "Momentum must stay zero: what is seen is rounding",
+    "swing_energy.png": "Kinetic energy equals the work of the joints (curves coincide)",
+    "swing_poses.png": "Red: left (port); green: right (starboard)",
+}
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the demo found, and the files it wrote."""
@@ -83,7 +92,9 @@ def run_demo(folder: Path, progress: Callable[[float], None] | None = None) -> O
     }
     files = []
     for name, figure in figures.items():
-        figure.savefig(folder / name, dpi=110)
+        if name in TITLES:
+            figure.suptitle(TITLES[name], fontsize=11)
+        figure.savefig(folder / name, dpi=110, bbox_inches="tight")
         plt.close(figure)
         files.append(folder / name)
     animation = plots.animate(robot, motion, frames=36)
@@ -115,7 +126,7 @@ def plot_comparison(comparison: list[Comparison]) -> Figure:
     axes[0].set_title("printed mass matrix, eqs (16)-(19) [SI]")
     figure.colorbar(image, ax=axes[0], shrink=0.75)
     image = axes[1].imshow(units, cmap="PiYG", vmin=-2, vmax=2)
-    axes[1].set_title("computed - printed, in halves of the last printed digit")
+    axes[1].set_title("computed - printed, in halves of the last printed digit (up to 1: agrees)")
     figure.colorbar(image, ax=axes[1], shrink=0.75, extend="both")
     for i, j in noted:
         axes[1].plot(j, i, "ks", mfc="none", ms=11)

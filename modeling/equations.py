@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,11 @@ class MatrixView:
             raise IndexError(f"{self.output.name} has {len(self.shape)} indices, got {indices}")
         flat = 0
         for k, extent in zip(indices, self.shape, strict=True):
+            if not isinstance(k, int):
+                raise TypeError(
+                    f"{self.output.name} takes whole numbers as indices, got {k!r}; "
+                    "as_sympy() gives a SymPy matrix that can be sliced"
+                )
             if not -extent <= k < extent:
                 raise IndexError(
                     f"{self.output.name}[{', '.join(map(str, indices))}]: shape is {self.shape}"
@@ -65,6 +70,19 @@ class MatrixView:
 
     def __getitem__(self, index: int | tuple[int, ...]) -> sympy.Expr:
         return self.entry(index)
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 1
+
+    def __iter__(self) -> Iterator[Any]:
+        """Rows of a matrix, as lists of expressions, or the entries of a vector."""
+        if len(self.shape) == 2:
+            return iter([[self[i, j] for j in range(self.shape[1])] for i in range(len(self))])
+        return iter([self[i] for i in range(len(self))])
+
+    def __repr__(self) -> str:
+        size = " × ".join(map(str, self.shape)) or "scalar"
+        return f"<{self.output.name}, {size}: entries by index, all of it by as_sympy()>"
 
     def is_zero(self, index: int | tuple[int, ...]) -> bool:
         """Whether an entry is structurally zero."""

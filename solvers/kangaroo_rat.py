@@ -18,6 +18,9 @@ from .control import JointTracker
 from .references import Reference, segment_links
 from .simulation import simulate
 
+TORQUE_LIMIT = 0.05
+"""Largest tail torque [N m]; the whole animal weighs 1.1 N and its tail is 0.19 m long."""
+
 AIR_TIME = 0.571
 """Ballistic time of a 0.40 m jump, 2 √(2h/g) [s]."""
 
@@ -29,6 +32,7 @@ def airborne(
     duration: float = AIR_TIME,
     roll: float = np.pi,
     settling_time: float = 0.02,
+    torque_limit: float = TORQUE_LIMIT,
     samples: int = 201,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
@@ -44,8 +48,8 @@ def airborne(
         Bending coordinate → function of time (position, rate, acceleration).
     duration, roll:
         Time in the air [s]; initial rotation about the long axis y [rad].
-    settling_time:
-        Of the tail's tracking error [s].
+    settling_time, torque_limit:
+        Of the tail's tracking error [s]; largest torque of each bending coordinate [N m].
     samples, progress:
         As in :func:`~bestiary.solvers.simulation.simulate`.
     """
@@ -55,7 +59,7 @@ def airborne(
     p = np.zeros(len(robot.velocities))
     launch = 0.5 * float(robot.parameters["gravity"]) * duration
     p[3:6] = launch * robot.node_pose("torso", q)[2, :3]  # upwards, in torso axes
-    tracker = JointTracker(robot, references, settling_time)
+    tracker = JointTracker(robot, references, settling_time, limits=torque_limit)
     result = simulate(
         robot, duration, q=q, p=p, control=tracker, samples=samples, rtol=1e-9, progress=progress
     )
@@ -70,6 +74,7 @@ def standing(
     duration: float = 1.0,
     samples: int = 201,
     period: float = 1e-3,
+    torque_limit: float = TORQUE_LIMIT,
     progress: Callable[[float], None] | None = None,
 ) -> xr.Dataset:
     """Stand with the weight behind the heels: the tail props the torso, or is raised.
@@ -80,11 +85,13 @@ def standing(
         A rat with a quaternion base.
     prop:
         Bend the first segment down until the tail just clears the ground; else
-        bend it up by a radian, out of the way, and the rat falls on its back.
+        bend it up by a radian, out of the way, and the rat tips over backwards.
     heel:
         How far the heels are before the torso's centre of mass [m].
     duration, period:
         Length of the motion, and sampling period of the tail's controller [s].
+    torque_limit:
+        Largest torque of each bending coordinate [N m].
     samples, progress:
         As in :func:`~bestiary.solvers.simulation.simulate`.
     """
@@ -94,7 +101,7 @@ def standing(
     bend = _touching_bend(robot, rest) if prop else -1.0
     names, share = _first_segment(robot)
     rest[robot.coordinates.index(names[0])] = bend * share
-    tracker = JointTracker(robot, {}, 0.05, rest=rest)
+    tracker = JointTracker(robot, {}, 0.05, rest=rest, limits=torque_limit)
     result = simulate(
         robot,
         duration,

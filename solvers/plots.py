@@ -46,11 +46,19 @@ def plot_coordinates(result: xr.Dataset, groups: Sequence[Sequence[str]] = ()) -
 
 
 def plot_attitude(result: xr.Dataset) -> Figure:
-    """Roll, pitch and yaw of the base [deg]; needs the variable ``attitude``."""
+    """Yaw, pitch and roll of the base [deg].
+
+    Raises
+    ------
+    ValueError
+        If the result has no attitude: see :mod:`.attitude`.
+    """
+    if "attitude" not in result:
+        raise ValueError("the result has no attitude; add it with solvers.attitude.add_attitude")
     figure, (ax,) = _panels(1)
     for name in result.attitude_angle.values:
         angle = np.degrees(result.attitude.sel(attitude_angle=name))
-        ax.plot(result.time, angle, label=str(name))
+        ax.plot(result.time, angle, label=str(name), ls={"pitch": "--", "yaw": ":"}.get(name))
     ax.set_ylabel("attitude [deg]")
     ax.set_xlabel("time [s]")
     _legend(ax)
@@ -66,7 +74,7 @@ def plot_energy(result: xr.Dataset) -> Figure:
     axes[0].plot(result.time, result.potential_energy - start, label="potential, from start")
     axes[0].set_ylabel("energy [J]")
     if known:
-        axes[0].plot(result.time, result.work, "--", label="work of inputs, damping and contact")
+        axes[0].plot(result.time, result.work, "--", label="work done on the robot")
         axes[1].plot(result.time, energy_error(result), color="tab:red")
         axes[1].set_ylabel("balance error [J]")
     _legend(axes[0])

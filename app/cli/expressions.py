@@ -18,6 +18,7 @@ SHORT = {
     "B": "input_matrix",
     "Q": "generalized_forces",
 }
+LARGEST_SENSIBLE = 200_000  # operations that still make sense to print
 FORM = re.compile(r"\s*(?P<name>\w+)(?:\.(?P<output>\w+))?\s*(?:\[(?P<index>[^\]]*)\])?\s*")
 
 
@@ -58,14 +59,19 @@ class Chosen:
         """
         import sympy
 
-        from bestiary.build_tools.backends.latex import latex_names
+        from bestiary.build_tools.backends.latex import latex_names, plain_text
 
         index = self.index or ()
         size = self.view.size(index)
         if size > limit:
+            advice = (
+                f"ask for --limit {size} to see it all the same"
+                if size <= LARGEST_SENSIBLE
+                else "that is too long to read; look at the entries it is made of, such as M and F"
+            )
             raise TargetError(
                 f"{self.title} has {size:,} operations written out as a closed form, more than "
-                f"the limit of {limit:,}; ask for --limit {size} to see it all the same"
+                f"the limit of {limit:,}; {advice}"
             )
         entry = self.view.entry(index, limit)
         if variant is not None:
@@ -75,7 +81,7 @@ class Chosen:
         if latex:
             names = latex_names(self.equations)
             return str(sympy.latex(entry, symbol_names=names, full_prec=False)), size
-        return str(sympy.sstr(entry, full_prec=False)), size
+        return plain_text(entry), size
 
 
 def choose(equations: EquationsOfMotion, text: str) -> Chosen:

@@ -8,6 +8,7 @@ would be too large to read is refused with its operation count.
 from __future__ import annotations
 
 import sympy
+from sympy.printing.str import StrPrinter
 
 from bestiary.modeling.equations import EquationsOfMotion
 from bestiary.modeling.program.sympy_bridge import input_symbols
@@ -70,7 +71,19 @@ def entry_text(
     limit: int = DEFAULT_LIMIT,
 ) -> str:
     """Plain text of one entry; arguments and errors as in :func:`entry_expression`."""
-    return str(entry_expression(equations, function, index, output, limit))
+    return plain_text(entry_expression(equations, function, index, output, limit))
+
+
+class _ShortestFloats(StrPrinter):  # type: ignore[misc]
+    """SymPy's plain text with floats as short as they can be read back."""
+
+    def _print_Float(self, number: sympy.Float) -> str:  # noqa: N802  (SymPy's name)
+        return repr(float(number))
+
+
+def plain_text(expression: sympy.Expr) -> str:
+    """An expression in SymPy's syntax, numbers with as many digits as they need."""
+    return str(_ShortestFloats().doprint(expression))
 
 
 def latex_names(equations: EquationsOfMotion) -> dict[sympy.Symbol, str]:

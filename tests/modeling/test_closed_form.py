@@ -1,4 +1,4 @@
-"""Every entry of the sea lion's matrices as a closed form that equals the program's value."""
+"""Every entry of the sea lion's matrices as a closed form that equals the compiled value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cache
 import numpy as np
 import pytest
 import sympy
+from robot_harness import robot
 
 from bestiary.modeling import EquationsOfMotion, Model, Revolute, Spherical, poincare
 from bestiary.modeling.animals import BUILT_IN
 from bestiary.modeling.equations import MatrixView
-from bestiary.modeling.program import evaluate
 from bestiary.modeling.program.sympy_bridge import DEFAULT_LIMIT, ExpressionTooLargeError
 
 TOLERANCE = 1e-12
@@ -55,13 +55,15 @@ def states() -> list[tuple[dict[str, list[float]], Values]]:
 
 @cache
 def computed(function: str) -> list[np.ndarray]:
-    """The function's value at each state."""
-    program = equations().program
-    output = program.output(function)
-    return [
-        np.array(evaluate(program, function, groups)[output.name]).reshape(output.shape)
-        for groups, _ in states()
-    ]
+    """The compiled function's value at each state."""
+    names = [s.name for s in equations().program.group("parameters").symbols]
+    inputs = [g for g in equations().program.functions[function].inputs if g != "parameters"]
+    result = []
+    for groups, _ in states():
+        values = dict(zip(names, groups["parameters"], strict=True))
+        compiled = robot("sea_lion").with_parameters(**values)
+        result.append(getattr(compiled, function)(*(groups[g] for g in inputs)))
+    return result
 
 
 def evaluated(expression: sympy.Expr, values: Values) -> float:
