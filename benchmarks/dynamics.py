@@ -107,20 +107,23 @@ def derivation() -> list[Row]:
 
 
 def compilation() -> list[Row]:
-    """Build the sea lion with an empty cache and one compiler at a time."""
+    """Build the sea lion with an empty cache and one compiler at a time; then again."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "BESTIARY_CACHE_DIR": str(Path(folder) / "cache")}
-        text = _python(
-            *("-m", "bestiary", "build", "sea_lion", "--jobs", "1", "--json"),
-            *("--out", str(Path(folder) / "out")),
-            environment=environment,
-        )
-    (result,) = json.loads(text)
+        command = ("-m", "bestiary", "build", "sea_lion", "--json", "--out", f"{folder}/out")
+        (result,) = json.loads(_python(*command, "--jobs", "1", environment=environment))
+        again = []
+        for _ in range(5):
+            start = time.perf_counter()
+            (fresh,) = json.loads(_python(*command, environment=environment))
+            again.append(time.perf_counter() - start)
+            assert fresh["status"] == "fresh"
     seconds = sum(o["seconds"] for o in result["objects"])
     peak = result["peak_bytes"] / 1e6
     return [
         Row("compile the whole robot, one core", seconds, "s", wanted="<= 30 s"),
         Row("largest compiler process", peak, "MB", wanted="<= 500 MB"),
+        Row("unchanged build, interpreter included", min(again), "s", wanted="< 0.5 s"),
     ]
 
 
