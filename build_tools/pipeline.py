@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import json
 import re
 import tempfile
@@ -374,6 +375,7 @@ def _module_stamp(emission: Emission, module: CompiledModule) -> str:
     sources = (*emission.kernels, *emission.headers, f"{MODULE}.pyx")
     data = {
         "module": module.path.name,
+        "module_sha256": hashlib.sha256(module.path.read_bytes()).hexdigest(),
         "compiler": module.compiler,
         "flags": module.flags,
         "sources": {n: sha256(emission.files[n]) for n in sources},

@@ -129,6 +129,9 @@ class ModelFolder:
         module, sources = stamp.get("module"), stamp.get("sources", {})
         if module not in (None, path.name) or not isinstance(sources, Mapping):
             return f"{STAMP} is of another module"
+        digest = stamp.get("module_sha256")
+        if digest is not None and hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+            return f"its compiled module {path.name} is damaged"  # loading it could crash Python
         for name, digest in sources.items():
             try:
                 content = (self.path / name).read_bytes()

@@ -383,8 +383,7 @@ class Robot(Batches, Rollouts):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         from . import restore
 
-        base = self._model.default_values(self._variant)
-        own = {n: v for n, v in self._parameters.items() if v != base[n]}
+        own = dict(self._parameters.items())  # all: a rebuilt model may have other defaults
         where, digest = self._folder.reference, self._model.program_sha256
         return restore, (where, self._variant, own, digest, self._compiled)
 

@@ -18,7 +18,7 @@ from .control import JointTracker
 from .references import Reference, segment_links
 from .simulation import simulate
 
-TORQUE_LIMIT = 0.05
+TORQUE_LIMIT = 0.16
 """Largest tail torque [N m]; the whole animal weighs 1.1 N and its tail is 0.19 m long."""
 
 AIR_TIME = 0.571

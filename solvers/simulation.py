@@ -119,7 +119,9 @@ def simulate(
         qs, ps, work = _scipy(
             robot, times, start_q, start_p, law, held, method, rtol, atol, progress
         )
-        us = np.array([law(t, a, b) for t, a, b in zip(times, qs, ps, strict=True)], dtype=float)
+        us = np.array(
+            [law(t, a.copy(), b.copy()) for t, a, b in zip(times, qs, ps, strict=True)], dtype=float
+        )
         if not callable(control):
             us = _repeat_last(held)
     else:
@@ -284,7 +286,7 @@ def _sampled(
     for k, start in enumerate(times[:-1]):
         for n in range(count):
             t = np.array([start + n * interval / count, start + (n + 1) * interval / count])
-            u = np.asarray(law(float(t[0]), q, p), dtype=float)
+            u = np.asarray(law(float(t[0]), q.copy(), p.copy()), dtype=float)
             if n == 0:
                 us.append(u)
             pair = _rollout(robot, t, q, p, u[None, :], method, rtol, atol, step)
@@ -293,7 +295,7 @@ def _sampled(
         ps.append(p)
         if progress is not None:
             progress((k + 1) / (len(times) - 1))
-    us.append(np.asarray(law(float(times[-1]), q, p), dtype=float))
+    us.append(np.asarray(law(float(times[-1]), q.copy(), p.copy()), dtype=float))
     return np.array(qs), np.array(ps), np.array(us)
 
 
@@ -313,7 +315,7 @@ def _scipy(
 
     def rates(t: float, state: Array) -> Array:
         a, b = state[:nq], state[nq : nq + n]
-        u = np.asarray(law(t, a, b), dtype=float)
+        u = np.asarray(law(t, a.copy(), b.copy()), dtype=float)
         q_dot, p_dot = robot.state_rates(a, b, u)
         if progress is not None:
             progress(float(t / duration))
@@ -336,7 +338,7 @@ def _scipy(
             atol=atol,
         )
         if not solution.success:
-            reached = solution.t[-1] if solution.t.size else left
+            reached = solution.t[-1] if len(solution.t) else left
             raise SimulationError(
                 f"{method} stopped at t = {reached:.6g} s of {duration:.6g} s: {solution.message}"
             )

@@ -129,6 +129,7 @@ def write_folder(name: str, folder: Path, compiled: bool = True) -> Path:
         }
         stamp = {
             "module": module.path.name,
+            "module_sha256": hashlib.sha256(module.path.read_bytes()).hexdigest(),
             "compiler": module.compiler,
             "flags": module.flags,
             "sources": sources,

@@ -73,6 +73,11 @@ def reporting(command: Command) -> Command:
         except (BrokenPipeError, typer.Exit, typer.Abort, typer.BadParameter):
             raise
         except Exception as caught:
+            if type(caught).__module__.startswith("bestiary."):  # said in a sentence already
+                say_error(str(caught))
+                if settings.show_traceback:
+                    traceback.print_exception(caught)
+                raise typer.Exit(USAGE) from caught
             code, error = FAILED, caught
             say_error(
                 f"unexpected {type(caught).__name__}: {caught} "

@@ -44,7 +44,8 @@ MATH_NAMES = frozenset(
     ]
 )
 HELPERS = frozenset({"min_of", "max_of", "sign_of", "select_of", "all_finite"})
-OWN_WORDS = frozenset({"status", "work"}) | HELPERS
+ARGUMENTS = frozenset({"parameters", "q", "p", "u", "p_dot"})
+OWN_WORDS = frozenset({"status", "work"}) | HELPERS | ARGUMENTS
 KEYWORDS = C_WORDS | CPP_WORDS | PREDEFINED
 
 

@@ -21,7 +21,7 @@ from c_harness import (
 )
 
 from bestiary.build_tools.backends.c import COptions
-from bestiary.modeling import EquationsOfMotion
+from bestiary.modeling import EquationsOfMotion, Model, Revolute, poincare
 from bestiary.modeling.program import Builder, Function, InputGroup, Program, ProgramSymbol, Scalar
 from bestiary.modeling.program.operations import ARITY
 from bestiary.modeling.program.program import output
@@ -224,3 +224,27 @@ def test_minimum_maximum_sign_and_select_follow_the_interpreter_at_ties(tmp_path
             for tag in ("f64", "f32"):
                 _, found = library.call("f", {"q": [x, y]}, tag)
                 assert list(found["r"]) == list(library.expected("f", {"q": [x, y]})["r"])
+
+
+def test_coordinates_named_like_arguments_do_not_clash_in_split_functions(tmp_path: Path) -> None:
+    model = Model("clash")
+    parent = None
+    for name in ("q", "p", "u", "p_dot"):
+        parent = model.body(
+            f"body_{name}",
+            parent=parent,
+            joint=Revolute(name, "x"),
+            at=(0.1, 0, 0),
+            mass=1.0,
+            com=(0, 0.1, 0.1),
+            inertia=(0.1, 0.1, 0.1),
+        )
+    model.parameter("parameters", 1.0, "kg")
+    equations = poincare(model)
+    library = CLibrary.build(equations, tmp_path, COptions(part_size=40), ("f64",))
+    inputs = random_inputs(equations, np.random.default_rng(3))
+    for function in functions(equations):
+        assert library.call(function.name, inputs)[0] == 0
+        for name, expected in library.expected(function.name, inputs).items():
+            found = library.call(function.name, inputs)[1][name]
+            assert worst_error(found, expected) < 1e-12, function.name

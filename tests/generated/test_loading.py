@@ -179,6 +179,7 @@ def test_a_module_of_another_model_is_not_loaded_even_without_a_stamp(tmp_path):
 
 def test_a_broken_module_is_reported(tmp_path):
     path = copy_of("crane", tmp_path / "crane")
+    (path / "_kernel.stamp.json").unlink()  # with a stamp it is known to be damaged
     next(path.glob("_kernel.*.so")).write_bytes(b"not a library")
     assert_falls_back(path, "its compiled module cannot be loaded")
 
@@ -434,3 +435,28 @@ def test_a_call_costs_microseconds():
     q, out = np.zeros(4), np.zeros((4, 4))
     seconds = min(timeit.repeat(lambda: r.mass_matrix(q, out=out), number=2000, repeat=5)) / 2000
     assert seconds < 5e-6
+
+
+@pytest.mark.parametrize("size", [100, 4096, 20_000])
+def test_a_truncated_module_is_never_loaded(tmp_path, size):
+    path = copy_of("crane", tmp_path / "crane")
+    (module,) = path.glob("_kernel.*.so")
+    whole = module.read_bytes()
+    assert len(whole) > size
+    module.unlink()
+    module.write_bytes(whole[:size])
+    with pytest.warns(NotCompiledWarning, match="is damaged"):
+        damaged = generated.load(path)
+    assert not damaged.compiled
+
+
+def test_a_pickled_robot_keeps_its_values_when_the_defaults_change(tmp_path):
+    path = copy_of("crane", tmp_path / "crane")
+    before = generated.load(path, compiled=False)
+    saved = pickle.dumps(before)
+    manifest = json.loads((path / "manifest.json").read_text())
+    for parameter in manifest["parameters"]:
+        parameter["default"] *= 2
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    after = pickle.loads(saved)
+    assert dict(after.parameters.items()) == dict(before.parameters.items())

@@ -397,3 +397,14 @@ def test_zeros_stay_structural_and_numbers_become_parameters():
     equations = poincare(model)
     assert equations.force_vector.is_zero(0)
     assert equations.values()["upper_mass"] == 2.0
+
+
+@pytest.mark.parametrize("name", ["I", "errno", "HUGE_VAL", "M_PI", "Py_None"])
+def test_names_that_headers_replace_are_refused(name: str) -> None:
+    with pytest.raises(ModelError, match="is a macro of the C or Python headers"):
+        Model("robot").parameter(name, 1.0, "kg")
+
+
+def test_a_name_must_not_end_in_a_newline() -> None:
+    with pytest.raises(ModelError, match="must be letters, digits and underscores"):
+        Model("robot\n")

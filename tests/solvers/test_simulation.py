@@ -122,3 +122,21 @@ def test_an_integrator_that_gives_up_says_when() -> None:
 
     with pytest.raises(SimulationError, match=r"stopped at t = 0\.\d+ s of 10 s"):
         simulate(robot("crane"), 10.0, control=explosive, method="RK45", rtol=1e-6)
+
+
+@pytest.mark.parametrize("how", [{"method": "DOP853"}, {"method": "rk4", "period": 0.01}])
+def test_a_control_that_writes_to_its_state_changes_nothing_else(how: dict) -> None:
+    def careless(t: float, q: np.ndarray, p: np.ndarray) -> list[float]:
+        q[:] = 0
+        p[:] = 0
+        return [0.0, 0.0, 0.0]
+
+    def end(control: object) -> np.ndarray:
+        return simulate(robot("crane"), 0.2, q=[0, 0.5, 0, 0], control=control, **how).q.values[-1]
+
+    assert np.array_equal(end(careless), end(lambda t, q, p: [0.0, 0.0, 0.0]))
+
+
+def test_an_integrator_that_fails_at_once_says_so_too() -> None:
+    with pytest.raises(SimulationError, match=r"stopped at t = 0 s"):
+        simulate(robot("crane"), 0.1, rtol=1e-300, atol=1e-300, q=[0, 0.5, 0, 0], p=[1e80] * 4)
