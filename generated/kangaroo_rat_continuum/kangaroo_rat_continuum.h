@@ -106,7 +106,7 @@ extern "C" {
 
 /* What the functions return. */
 enum kangaroo_rat_continuum_status {
-    KANGAROO_RAT_CONTINUUM_OK = 0,         /* outputs are valid */
+    KANGAROO_RAT_CONTINUUM_OK = 0,         /* written; checked where the function names another status */
     KANGAROO_RAT_CONTINUUM_SINGULAR = 1,   /* a condition named at the function does not hold */
     KANGAROO_RAT_CONTINUUM_NOT_FINITE = 2, /* an output is infinite or not a number */
     KANGAROO_RAT_CONTINUUM_STEP_LIMIT = 3  /* an adaptive rollout used up its steps */

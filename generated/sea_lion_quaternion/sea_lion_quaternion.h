@@ -95,7 +95,7 @@ extern "C" {
 
 /* What the functions return. */
 enum sea_lion_quaternion_status {
-    SEA_LION_QUATERNION_OK = 0,         /* outputs are valid */
+    SEA_LION_QUATERNION_OK = 0,         /* written; checked where the function names another status */
     SEA_LION_QUATERNION_SINGULAR = 1,   /* a condition named at the function does not hold */
     SEA_LION_QUATERNION_NOT_FINITE = 2, /* an output is infinite or not a number */
     SEA_LION_QUATERNION_STEP_LIMIT = 3  /* an adaptive rollout used up its steps */

@@ -31,8 +31,7 @@ def test_a_conical_tail_swing_turns_the_torso_at_zero_angular_momentum(name: str
 @pytest.mark.parametrize("name", RATS)
 def test_the_tail_props_a_rat_whose_weight_is_behind_its_heels(name: str) -> None:
     motion = standing(robot(name))
-    assert np.abs(_pitch(motion)).max() < 5.0
-    assert abs(_pitch(motion)[-1]) < 0.5
+    assert np.abs(_pitch(motion)).max() < 1.0
     tail = [str(n) for n in motion.contact.values if str(n).startswith("segment")]
     assert float(motion.ground_force.sel(contact=tail, axis="z").sum("contact")[-1]) > 0.1
     weight = 0.11 * 9.81
@@ -50,4 +49,4 @@ def test_with_its_tail_raised_the_rat_tips_over_and_gains_no_energy(name: str) -
     heel = rat.with_parameters(foot_y=0.015)
     stored = heel.contact_energy_batch(np.ascontiguousarray(motion.q))
     energy = motion.kinetic_energy.values + motion.potential_energy.values + stored
-    assert energy.max() < energy[0] * 1.1
+    assert energy.max() < energy[0] * (1 + 1e-3)
