@@ -1,0 +1,434 @@
+"""A phase: states, controls and equations over one stretch of time, all of them by name.
+
+Everything is stated in CasADi SX (or SymPy, or numbers) in the symbols that the
+phase hands out; nothing is transcribed here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import casadi as ca
+import numpy as np
+
+from .errors import OptimalControlError
+from .expressions import check_symbols, scalar
+from .variables import FREE, NameTable, Range, Variable, as_range, split_names, split_units
+
+if TYPE_CHECKING:
+    from .problem import OptimalControlProblem
+
+POSITIVE: Range = (0.0, math.inf)
+
+
+@dataclass(frozen=True)
+class PathConstraint:
+    """low <= expression <= high at all times of a phase."""
+
+    name: str
+    expression: ca.SX
+    bounds: Range
+    unit: str
+
+
+@dataclass(frozen=True)
+class IntegralTerm:
+    """An integral over a phase; ``symbol`` stands for its value, None in the cost alone."""
+
+    name: str
+    integrand: ca.SX
+    symbol: ca.SX | None = None
+    unit: str = ""
+
+
+Values = Mapping[str, Any]
+
+
+class Phase:
+    """One phase of a problem; made by :meth:`OptimalControlProblem.phase`.
+
+    Attributes
+    ----------
+    time, start_time, end_time, duration:
+        SX symbols: time within the phase, and its two ends and their difference.
+    """
+
+    def __init__(
+        self, problem: OptimalControlProblem, name: str, start: Any, duration: Any, end: Any
+    ) -> None:
+        self.name = name
+        self.problem = problem
+        label = f"phase {name!r}"
+        self._label = label
+        self.start_range = as_range(start, f"{label}: start")
+        self.end_range = as_range(end, f"{label}: end")
+        self.duration_range = as_range(duration, f"{label}: duration")
+        if duration is None:
+            self.duration_range = POSITIVE
+        if self.duration_range[0] < 0 or self.duration_range[1] <= 0:
+            raise OptimalControlError(
+                f"{label}: duration must be positive, got {self.duration_range}"
+            )
+        if self.start_range[0] == self.start_range[1]:
+            self._fix_end()
+        self.time = ca.SX.sym("time")
+        self.start_time = ca.SX.sym("start_time")
+        self.end_time = ca.SX.sym("end_time")
+        self.duration = self.end_time - self.start_time
+        self._names = NameTable(label)
+        self._states: list[str] = []
+        self._controls: list[str] = []
+        self._algebraics: list[str] = []
+        self.rates: dict[str, ca.SX] = {}
+        self.equations: dict[str, tuple[ca.SX, str, float | None]] = {}
+        self.paths: list[PathConstraint] = []
+        self.integrals: list[IntegralTerm] = []
+        self.cost_integrals: list[IntegralTerm] = []
+        self.start_bounds: dict[str, Range] = {}
+        self.end_bounds: dict[str, Range] = {}
+        self.endpoint_symbols: dict[tuple[str, str], ca.SX] = {}
+        self.guesses: dict[str, Any] = {}
+        self.guess_times: np.ndarray | None = None
+        self.explicit_rates: Callable[..., Any] | None = None
+        self.robot: Any = None
+
+    def _fix_end(self) -> None:
+        """With a fixed start, durations and ends are one thing."""
+        start = self.start_range[0]
+        low = max(self.end_range[0], start + self.duration_range[0])
+        high = min(self.end_range[1], start + self.duration_range[1])
+        if low > high:
+            raise OptimalControlError(
+                f"{self._label}: no end time fits: end in {self.end_range}, "
+                f"start {start:g}, duration in {self.duration_range}"
+            )
+        self.end_range = (low, high)
+        self.duration_range = (low - start, high - start)
+
+    # -- variables ---------------------------------------------------------
+    def states(
+        self,
+        names: str | Iterable[str],
+        units: str | Iterable[str] | None = None,
+        nominal: float | Iterable[float] | None = None,
+    ) -> tuple[ca.SX, ...]:
+        """Declare states; each needs a rate (:meth:`dynamics`).
+
+        Parameters
+        ----------
+        names:
+            ``"x v"`` or a list.
+        units:
+            One for each, or one for all.
+        nominal:
+            Typical sizes, for scaling; found from bounds and guess by default.
+
+        Returns
+        -------
+        tuple of casadi.SX
+            One 1x1 symbol for each, even if there is but one.
+        """
+        return self._declare(self._states, "states", names, units, nominal)
+
+    def controls(
+        self,
+        names: str | Iterable[str],
+        units: str | Iterable[str] | None = None,
+        nominal: float | Iterable[float] | None = None,
+    ) -> tuple[ca.SX, ...]:
+        """Declare controls; arguments as of :meth:`states`."""
+        return self._declare(self._controls, "controls", names, units, nominal)
+
+    def algebraics(
+        self,
+        names: str | Iterable[str],
+        units: str | Iterable[str] | None = None,
+        nominal: float | Iterable[float] | None = None,
+    ) -> tuple[ca.SX, ...]:
+        """Declare algebraic variables; each needs an equation (:meth:`equation`)."""
+        return self._declare(self._algebraics, "algebraics", names, units, nominal)
+
+    def _declare(
+        self,
+        group: list[str],
+        kind: str,
+        names: str | Iterable[str],
+        units: str | Iterable[str] | None,
+        nominal: float | Iterable[float] | None,
+    ) -> tuple[ca.SX, ...]:
+        label = f"{self._label}: {kind}"
+        listed = split_names(names, label)
+        unit_list = split_units(units, len(listed), label)
+        sizes: list[float | None] = [None] * len(listed)
+        if nominal is not None:
+            given = np.broadcast_to(np.asarray(nominal, dtype=float), (len(listed),))
+            if not np.all(np.isfinite(given) & (given > 0)):
+                raise OptimalControlError(f"{label}: nominal sizes must be positive numbers")
+            sizes = [float(s) for s in given]
+        reserved = {"time", "start_time", "end_time"}
+        symbols = []
+        for name, unit, size in zip(listed, unit_list, sizes, strict=True):
+            if name in reserved or self.problem.has_name(name):
+                raise OptimalControlError(f"{label}: the name {name!r} is taken")
+            symbols.append(
+                self._names.add(Variable(name, unit, ca.SX.sym(name), FREE, size))
+            )
+            group.append(name)
+        return tuple(symbols)
+
+    def state_variables(self) -> tuple[Variable, ...]:
+        """States in order."""
+        return tuple(self._names.find(n) for n in self._states)
+
+    def control_variables(self) -> tuple[Variable, ...]:
+        """Controls in order."""
+        return tuple(self._names.find(n) for n in self._controls)
+
+    def algebraic_variables(self) -> tuple[Variable, ...]:
+        """Algebraic variables in order."""
+        return tuple(self._names.find(n) for n in self._algebraics)
+
+    def __getitem__(self, name: str) -> ca.SX:
+        """Symbol of a state, control or algebraic variable by name."""
+        return self._names.find(name).symbol
+
+    def table(self) -> dict[str, ca.SX]:
+        """Symbols that have a meaning at a time within the phase, by name."""
+        return {
+            **{v.name: v.symbol for v in self._names},
+            "time": self.time,
+            "start_time": self.start_time,
+            "end_time": self.end_time,
+            **self.problem.table(),
+        }
+
+    def expression(self, value: Any, label: str) -> ca.SX:
+        """A scalar in the symbols of this phase."""
+        table = self.table()
+        found = scalar(value, f"{self._label}: {label}", table)
+        check_symbols(found, f"{self._label}: {label}", table, "this phase")
+        return found
+
+    # -- equations ---------------------------------------------------------
+    def dynamics(self, rates: Mapping[Any, Any]) -> None:
+        """State the time derivatives of states: ``{x: v, v: force / mass}``.
+
+        Keys are symbols or names.  All states need one; it may be given in several calls.
+        """
+        for key, value in rates.items():
+            state = self._names.find(key, "state")
+            if state.name not in self._states:
+                raise OptimalControlError(f"{self._label}: {state.name!r} is not a state")
+            if state.name in self.rates:
+                raise OptimalControlError(
+                    f"{self._label}: the rate of {state.name!r} was already stated"
+                )
+            self.rates[state.name] = self.expression(value, f"rate of {state.name}")
+
+    def rate(self, state: Any) -> ca.SX:
+        """Symbol of a state's time derivative, for implicit equations.
+
+        It becomes an algebraic variable; state as many equations as there are rates.
+        """
+        found = self._names.find(state, "state")
+        name = f"{found.name}_rate"
+        if name not in self._names:
+            unit = f"{found.unit}/s" if found.unit else ""
+            self.algebraics([name], [unit] if unit else None)
+            self.dynamics({found.name: self[name]})
+        return self[name]
+
+    def equation(self, name: str, expression: Any, unit: str = "", nominal: Any = None) -> None:
+        """State an algebraic equation, ``expression == 0`` at all times.
+
+        Parameters
+        ----------
+        name, unit:
+            As shown in reports.
+        expression:
+            Scalar in the symbols of the phase.
+        nominal:
+            Typical size of its terms, for scaling; found from derivatives by default.
+        """
+        (name,) = split_names([name], f"{self._label}: equation")
+        if name in self.equations:
+            raise OptimalControlError(f"{self._label}: there is already an equation {name!r}")
+        size = None if nominal is None else float(nominal)
+        self.equations[name] = (self.expression(expression, f"equation {name}"), unit, size)
+
+    # -- constraints -------------------------------------------------------
+    def bound(self, **ranges: Any) -> None:
+        """Bound states, controls and algebraic variables at all times: ``force=(-20, 20)``."""
+        for name, value in ranges.items():
+            variable = self._names.find(name)
+            self._names.replace(variable.bounded(as_range(value, f"{self._label}: bound {name}")))
+
+    def path(
+        self, name: str, expression: Any, low: float | None = None, high: float | None = None,
+        unit: str = "",
+    ) -> None:
+        """Constrain an expression at all times: low <= expression <= high (None: no limit)."""
+        (name,) = split_names([name], f"{self._label}: path")
+        if any(p.name == name for p in self.paths):
+            raise OptimalControlError(f"{self._label}: there is already a path constraint {name!r}")
+        bounds = as_range((low, high), f"{self._label}: path {name}")
+        if bounds == FREE:
+            raise OptimalControlError(f"{self._label}: path {name}: give low, high or both")
+        self.paths.append(
+            PathConstraint(name, self.expression(expression, f"path {name}"), bounds, unit)
+        )
+
+    def start(self, **values: Any) -> None:
+        """Fix or bound states and controls at the start: a number, or (low, high)."""
+        self._ends(self.start_bounds, "start", values)
+
+    def end(self, **values: Any) -> None:
+        """Fix or bound states and controls at the end: a number, or (low, high)."""
+        self._ends(self.end_bounds, "end", values)
+
+    def _ends(self, target: dict[str, Range], where: str, values: Mapping[str, Any]) -> None:
+        for name, value in values.items():
+            variable = self._names.find(name)
+            if variable.name in self._algebraics:
+                raise OptimalControlError(
+                    f"{self._label}: {where}: {name!r} is algebraic; constrain a state or control"
+                )
+            target[name] = as_range(value, f"{self._label}: {where} {name}")
+            if name in self._controls:
+                self._endpoint(name, where)
+
+    def initial(self, expression: Any) -> ca.SX:
+        """An expression in states and controls, at the start of the phase."""
+        return self._at(expression, "start")
+
+    def final(self, expression: Any) -> ca.SX:
+        """An expression in states and controls, at the end of the phase."""
+        return self._at(expression, "end")
+
+    def _endpoint(self, name: str, where: str) -> ca.SX:
+        key = (where, name)
+        if key not in self.endpoint_symbols:
+            self.endpoint_symbols[key] = ca.SX.sym(f"{name}_at_{where}")
+        return self.endpoint_symbols[key]
+
+    def _at(self, expression: Any, where: str) -> ca.SX:
+        found = self.expression(expression, f"value at the {where}")
+        old, new = [self.time], [self.start_time if where == "start" else self.end_time]
+        here = {s.element_hash() for s in ca.symvar(found)}
+        for variable in self._names:
+            if variable.symbol.element_hash() not in here:
+                continue
+            if variable.name in self._algebraics:
+                raise OptimalControlError(
+                    f"{self._label}: value at the {where}: {variable.name!r} is algebraic"
+                )
+            old.append(variable.symbol)
+            new.append(self._endpoint(variable.name, where))
+        return ca.substitute(found, ca.vertcat(*old), ca.vertcat(*new))
+
+    def integral(self, expression: Any, name: str | None = None, unit: str = "") -> ca.SX:
+        """The integral of an expression over the phase, as a symbol for costs and constraints."""
+        name = name or f"integral_{len(self.integrals) + 1}"
+        (name,) = split_names([name], f"{self._label}: integral")
+        symbol = ca.SX.sym(f"{self.name}.{name}")
+        self.integrals.append(
+            IntegralTerm(name, self.expression(expression, f"integral {name}"), symbol, unit)
+        )
+        return symbol
+
+    # -- cost --------------------------------------------------------------
+    def minimize(
+        self, integral: Any = None, final: Any = None, initial: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Add to the cost: an integral over the phase, a value at its end or its start."""
+        self._cost(1.0, integral, final, initial, name)
+
+    def maximize(
+        self, integral: Any = None, final: Any = None, initial: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Subtract from the cost; arguments as of :meth:`minimize`."""
+        self._cost(-1.0, integral, final, initial, name)
+
+    def _cost(
+        self, sign: float, integral: Any, final: Any, initial: Any, name: str | None
+    ) -> None:
+        if integral is None and final is None and initial is None:
+            raise OptimalControlError(f"{self._label}: cost: give integral=, final= or initial=")
+        if integral is not None:
+            label = name or f"{self.name} integral {len(self.cost_integrals) + 1}"
+            term = sign * self.expression(integral, "integral of the cost")
+            self.cost_integrals.append(IntegralTerm(label, term))
+        if final is not None:
+            self.problem.add_cost(sign * self.final(final), name or f"{self.name} final value")
+        if initial is not None:
+            self.problem.add_cost(sign * self.initial(initial), name or f"{self.name} initial value")
+
+    # -- guess -------------------------------------------------------------
+    def guess(self, times: Any = None, **values: Any) -> None:
+        """Where the search starts, by name.
+
+        Parameters
+        ----------
+        times:
+            (T,) times of the arrays below, from the start of the phase to its end;
+            a single number is a guess of the duration.
+        values:
+            For each state, control or algebraic variable: a number, a pair
+            (value at start, value at end), an array of T values, or a function of
+            an array of times.  What is not given is a straight line between the
+            end conditions.
+        """
+        if times is not None:
+            array = np.asarray(times, dtype=float)
+            if array.ndim == 0:
+                array = np.array([0.0, float(array)])
+            if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
+                raise OptimalControlError(f"{self._label}: guess: times must increase")
+            self.guess_times = array
+        for name, value in values.items():
+            self._names.find(name)
+            self.guesses[name] = value if callable(value) else self._guess_array(name, value)
+
+    def _guess_array(self, name: str, value: Any) -> np.ndarray:
+        array = np.atleast_1d(np.asarray(value, dtype=float))
+        allowed = {1, 2} | ({len(self.guess_times)} if self.guess_times is not None else set())
+        if array.ndim != 1 or len(array) not in allowed or not np.all(np.isfinite(array)):
+            raise OptimalControlError(
+                f"{self._label}: guess of {name}: expected a number, a pair, or as many finite "
+                f"numbers as there are times, got shape {array.shape}"
+            )
+        return array
+
+    # -- checks ------------------------------------------------------------
+    def check(self) -> None:
+        """Refuse a phase that is not complete.
+
+        Raises
+        ------
+        OptimalControlError
+            Naming what is missing, or which conditions contradict each other.
+        """
+        if not self._states:
+            raise OptimalControlError(f"{self._label}: it has no states")
+        missing = [n for n in self._states if n not in self.rates]
+        if missing:
+            raise OptimalControlError(f"{self._label}: no dynamics for {', '.join(missing)}")
+        if len(self.equations) != len(self._algebraics):
+            raise OptimalControlError(
+                f"{self._label}: {len(self._algebraics)} algebraic variables "
+                f"({', '.join(self._algebraics) or 'none'}) but {len(self.equations)} equations "
+                f"({', '.join(self.equations) or 'none'})"
+            )
+        for where, ranges in (("start", self.start_bounds), ("end", self.end_bounds)):
+            for name, (low, high) in ranges.items():
+                own_low, own_high = self._names.find(name).bounds
+                if low > own_high or high < own_low:
+                    raise OptimalControlError(
+                        f"{self._label}: {name} at the {where} must be in [{low:g}, {high:g}], "
+                        f"which is outside its bounds [{own_low:g}, {own_high:g}]"
+                    )

@@ -1,0 +1,249 @@
+"""The statement of an optimal-control problem: phases, parameters, costs and links, by name.
+
+Nothing here knows about meshes or solvers; :meth:`OptimalControlProblem.solve`
+hands the statement to :mod:`~bestiary.solvers.ocp.refinement`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from .errors import OptimalControlError
+from .expressions import check_symbols, scalar
+from .phase import Phase
+from .variables import FREE, NameTable, Range, Variable, as_range, split_names
+
+
+@dataclass(frozen=True)
+class CostTerm:
+    """A term of the cost in end values, parameters and integrals."""
+
+    name: str
+    expression: ca.SX
+
+
+@dataclass(frozen=True)
+class BoundaryConstraint:
+    """low <= expression <= high, in end values, times, parameters and integrals."""
+
+    name: str
+    expression: ca.SX
+    bounds: Range
+    unit: str
+
+
+class OptimalControlProblem:
+    """An optimal-control problem in words.
+
+    Parameters
+    ----------
+    robot:
+        A loaded robot: each phase then has its coordinates, velocities and inputs as
+        states and controls and its equations of motion as dynamics.
+    name:
+        For reports and files.
+
+    Examples
+    --------
+    >>> from bestiary.solvers.ocp import OptimalControlProblem
+    >>> problem = OptimalControlProblem(name="double integrator")
+    >>> move = problem.phase("move", duration=1.0)
+    >>> x, v = move.states("x v", units="m m/s")
+    >>> (u,) = move.controls("u", units="m/s^2")
+    >>> move.dynamics({x: v, v: u})
+    >>> move.start(x=0, v=0); move.end(x=1, v=0)
+    >>> move.minimize(integral=u**2)
+    >>> solution = problem.solve()
+    >>> round(solution.cost, 6)
+    12.0
+    """
+
+    def __init__(self, robot: Any = None, name: str = "problem") -> None:
+        self.name = name
+        self.robot = robot
+        self.phases: list[Phase] = []
+        self.costs: list[CostTerm] = []
+        self.boundaries: list[BoundaryConstraint] = []
+        self._parameters = NameTable(f"problem {name!r}")
+        self._constants = NameTable(f"problem {name!r}")
+        self.parameter_guesses: dict[str, float] = {}
+        self.constant_values: dict[str, float] = {}
+
+    # -- parts -------------------------------------------------------------
+    def phase(
+        self, name: str = "phase", duration: Any = None, start: Any = "default", end: Any = None
+    ) -> Phase:
+        """Add a phase.
+
+        Parameters
+        ----------
+        name:
+            Unique within the problem.
+        duration, start, end:
+            Seconds: a number (fixed), (low, high), or None (free).  The first phase
+            starts at 0 by default, later ones where they are linked.
+        """
+        if any(p.name == name for p in self.phases):
+            raise OptimalControlError(f"problem {self.name!r}: there is already a phase {name!r}")
+        if isinstance(start, str):
+            if start != "default":
+                raise OptimalControlError(f"phase {name!r}: start: expected seconds, got {start!r}")
+            start = None if self.phases else 0.0
+        phase = Phase(self, name, start, duration, end)
+        self.phases.append(phase)
+        if self.robot is not None:
+            from .robots import add_robot
+
+            add_robot(phase, self.robot)
+        return phase
+
+    def parameter(
+        self, name: str, bounds: Any = None, guess: float | None = None, unit: str = "",
+        nominal: float | None = None,
+    ) -> ca.SX:
+        """A number to be found together with the motion; its symbol."""
+        (name,) = split_names([name], f"problem {self.name!r}: parameter")
+        self._refuse_taken(name)
+        found = as_range(bounds, f"parameter {name}: bounds")
+        self.parameter_guesses[name] = _middle(found) if guess is None else float(guess)
+        return self._parameters.add(Variable(name, unit, ca.SX.sym(name), found, nominal))
+
+    def constant(self, name: str, value: float, unit: str = "") -> ca.SX:
+        """A number that is given, but may be another one in the next solve; its symbol."""
+        (name,) = split_names([name], f"problem {self.name!r}: constant")
+        self._refuse_taken(name)
+        self.constant_values[name] = float(value)
+        return self._constants.add(Variable(name, unit, ca.SX.sym(name)))
+
+    def set(self, **values: float) -> None:
+        """Change the values of constants."""
+        for name, value in values.items():
+            self.constant_values[self._constants.find(name, "constant").name] = float(value)
+
+    def _refuse_taken(self, name: str) -> None:
+        if self.has_name(name) or any(name in p.table() for p in self.phases):
+            raise OptimalControlError(f"problem {self.name!r}: the name {name!r} is taken")
+
+    def has_name(self, name: str) -> bool:
+        """Whether a parameter or constant has this name."""
+        return name in self._parameters or name in self._constants
+
+    def parameters(self) -> tuple[Variable, ...]:
+        """Parameters in order."""
+        return tuple(self._parameters)
+
+    def constants(self) -> tuple[Variable, ...]:
+        """Constants in order."""
+        return tuple(self._constants)
+
+    def table(self) -> dict[str, ca.SX]:
+        """Symbols of parameters and constants by name."""
+        return {v.name: v.symbol for v in (*self._parameters, *self._constants)}
+
+    # -- conditions and cost -----------------------------------------------
+    def endpoint_table(self) -> dict[str, ca.SX]:
+        """Symbols with a meaning between phases, by a name for messages."""
+        table = self.table()
+        for phase in self.phases:
+            table[f"{phase.name}.start_time"] = phase.start_time
+            table[f"{phase.name}.end_time"] = phase.end_time
+            for (where, name), symbol in phase.endpoint_symbols.items():
+                table[f"{phase.name}.{name} at {where}"] = symbol
+            for term in phase.integrals:
+                assert term.symbol is not None
+                table[f"{phase.name}.{term.name}"] = term.symbol
+        return table
+
+    def _expression(self, value: Any, label: str) -> ca.SX:
+        table = self.endpoint_table()
+        found = scalar(value, label, table)
+        check_symbols(
+            found, label, table, "conditions on end values (use phase.initial and phase.final)"
+        )
+        return found
+
+    def constrain(
+        self, name: str, expression: Any, low: float | None = None, high: float | None = None,
+        equals: float | None = None, unit: str = "",
+    ) -> None:
+        """Constrain an expression in end values, times, parameters and integrals.
+
+        Either ``equals=``, or ``low`` and ``high`` (None: no limit).
+        """
+        (name,) = split_names([name], f"problem {self.name!r}: constrain")
+        label = f"problem {self.name!r}: constraint {name}"
+        if equals is not None:
+            low = high = equals
+        bounds = as_range((low, high), label)
+        if bounds == FREE:
+            raise OptimalControlError(f"{label}: give equals=, low= or high=")
+        if any(b.name == name for b in self.boundaries):
+            raise OptimalControlError(f"{label}: there is already one of this name")
+        self.boundaries.append(
+            BoundaryConstraint(name, self._expression(expression, label), bounds, unit)
+        )
+
+    def link(self, first: Phase, second: Phase, states: Iterable[str] | str | None = None,
+             jumps: Any = None) -> None:
+        """Let a phase begin where another ends, in time and state.
+
+        Parameters
+        ----------
+        first, second:
+            The phases.
+        states:
+            Names of the states that go on; by default all that both phases have.
+        jumps:
+            By name, how much a state changes between them: ``{"mass": -dropped}``.
+        """
+        shared = [v.name for v in second.state_variables()]
+        own = {v.name: v for v in first.state_variables()}
+        names = [n for n in shared if n in own] if states is None else split_names(states, "link")
+        jump = dict(jumps or {})
+        label = f"link_{first.name}_{second.name}".replace("-", "_").replace(" ", "_")
+        self.constrain(f"{label}_time", second.start_time - first.end_time, equals=0, unit="s")
+        for name in names:
+            difference = second.initial(second[name]) - first.final(first[name])
+            self.constrain(
+                f"{label}_{name}", difference - jump.pop(name, 0.0), equals=0, unit=own[name].unit
+            )
+        if jump:
+            raise OptimalControlError(f"link: jumps of states not linked: {', '.join(jump)}")
+
+    def add_cost(self, expression: Any, name: str) -> None:
+        """Add a named term in end values, times, parameters and integrals to the cost."""
+        self.costs.append(CostTerm(name, self._expression(expression, f"cost {name!r}")))
+
+    def minimize(self, expression: Any, name: str | None = None) -> None:
+        """Add to the cost an expression in end values, times, parameters and integrals."""
+        self.add_cost(expression, name or f"term {len(self.costs) + 1}")
+
+    def maximize(self, expression: Any, name: str | None = None) -> None:
+        """Subtract from the cost; see :meth:`minimize`."""
+        label = name or f"term {len(self.costs) + 1}"
+        self.add_cost(-self._expression(expression, f"cost {label!r}"), label)
+
+    def check(self) -> None:
+        """Refuse a statement that is not complete, before anything is transcribed."""
+        if not self.phases:
+            raise OptimalControlError(f"problem {self.name!r}: it has no phases")
+        for phase in self.phases:
+            phase.check()
+
+    def solve(self, **options: Any) -> Any:
+        """Transcribe, solve, refine and verify; see :func:`~bestiary.solvers.ocp.solve`."""
+        from .refinement import solve
+
+        return solve(self, **options)
+
+
+def _middle(bounds: Range) -> float:
+    low, high = bounds
+    if np.isfinite(low) and np.isfinite(high):
+        return (low + high) / 2
+    return float(low if np.isfinite(low) else high if np.isfinite(high) else 0.0)

@@ -1,0 +1,122 @@
+"""Scales of variables, rows and cost: from nominal sizes, then bounds, then the guess.
+
+Only the solver sees scaled numbers; tolerances and reports are in physical units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from .nlp import NonlinearProgram
+from .transcription import Transcription
+from .variables import Variable
+
+Array: TypeAlias = np.ndarray
+
+SMALLEST, LARGEST = 1e-8, 1e12
+LARGE_BOUND = 1e5
+"""Bounds beyond this many times the guess say nothing about size."""
+
+
+def variable_size(variable: Variable, values: Array) -> float:
+    """Typical size of a variable whose guess takes these values."""
+    if variable.nominal is not None:
+        return variable.nominal
+    guessed = float(np.max(np.abs(values), initial=0.0))
+    low, high = variable.bounds
+    if np.isfinite(low) and np.isfinite(high) and high > low:
+        bound = max(abs(low), abs(high))
+        if guessed == 0.0 or bound < LARGE_BOUND * guessed:
+            return float(np.clip(bound, SMALLEST, LARGEST))
+    return float(np.clip(guessed, SMALLEST, LARGEST)) if guessed > 0 else 1.0
+
+
+def scale(transcription: Transcription, p: Array, cost_size: float | None = None) -> None:
+    """Set the scales of a transcription whose program has its guess.
+
+    Parameters
+    ----------
+    transcription:
+        Changed in place.
+    p:
+        Values of the problem's constants.
+    cost_size:
+        Size of the cost where it is known, from an earlier solve.
+    """
+    program = transcription.program
+    s = program.variable_scale
+    for indices in transcription.phases:
+        functions = indices.functions
+        for entries, variables in (
+            (indices.states, functions.states),
+            (indices.controls, functions.controls),
+            (indices.algebraics, functions.algebraics),
+        ):
+            for k, variable in enumerate(variables):
+                s[entries[:, k]] = variable_size(variable, program.guess[entries[:, k]])
+        for (_, name), entry in indices.endpoints.items():
+            k = [v.name for v in functions.controls].index(name)
+            s[entry] = s[indices.controls[0, k]]
+        times = indices.times[indices.times >= 0]
+        if len(times):
+            s[times] = max(float(np.max(np.abs(program.guess[times]))), SMALLEST)
+        s[indices.integrals] = np.maximum(np.abs(program.guess[indices.integrals]), 1.0)
+    for place, variable in zip(
+        transcription.parameters, transcription.problem.parameters(), strict=True
+    ):
+        s[place] = variable_size(variable, program.guess[[place]])
+    _scale_rows(transcription, p)
+    program.cost_scale = _cost_scale(program, p) if cost_size is None else cost_size
+
+
+def _scale_rows(transcription: Transcription, p: Array) -> None:
+    program = transcription.program
+    jacobian = program.jacobian(_interior(program), p).tocoo()
+    size = np.zeros(program.rows)
+    values = np.abs(jacobian.data) * program.variable_scale[jacobian.col]
+    np.maximum.at(size, jacobian.row, np.where(np.isfinite(values), values, 0.0))
+    state_scale = {
+        i.phase.name: program.variable_scale[i.states[0]] for i in transcription.phases
+    }
+    for group in program.groups:
+        rows = slice(group.first, group.first + group.count)
+        if group.kind == "dynamics":
+            own = np.tile(state_scale[group.phase], max(1, len(group.places)))
+        else:  # one scale for a component at all times
+            table = size[rows].reshape(-1, len(group.names))
+            found = np.clip(table.max(axis=0), SMALLEST, LARGEST)
+            own = np.tile(np.where(table.max(axis=0) > 0, found, 1.0), len(table))
+        given = program.row_scale[rows]
+        use_given = np.isfinite(given) & (group.kind != "dynamics")
+        program.row_scale[rows] = np.where(use_given, given, own)
+
+
+def _interior(program: NonlinearProgram) -> Array:
+    """The guess, moved a little where it is zero: slopes at zero are often zero by accident."""
+    x = np.where(program.guess == 0.0, 0.1 * program.variable_scale, program.guess)
+    return np.asarray(np.clip(x, program.lower, program.upper))
+
+
+def _cost_scale(program: NonlinearProgram, p: Array) -> float:
+    """Largest scaled slope of the cost near the guess."""
+    slopes = np.zeros(program.size)
+    x = _interior(program)
+    for block in program.blocks:
+        if not len(block.cost_place):
+            continue
+        out, inp = block.function.jacobian_pattern
+        values = block.jacobian_values(x, p)
+        node, output = np.divmod(block.cost_place, block.function.size_y)
+        for n, o, w in zip(node, output, block.cost_weight, strict=True):
+            own = out == o
+            np.add.at(slopes, block.inputs[n, inp[own]], w * values[own, n])
+    largest = float(np.max(np.abs(slopes * program.variable_scale), initial=0.0))
+    return largest if np.isfinite(largest) and largest > SMALLEST else 1.0
+
+
+def component_sizes(values: Sequence[Array]) -> Array:
+    """1 + the largest absolute value of each component: the measure of relative errors."""
+    return np.asarray(1.0 + np.max(np.abs(np.concatenate(values)), axis=0))

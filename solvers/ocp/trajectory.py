@@ -1,0 +1,131 @@
+"""The motion of a phase as the scheme sees it: polynomials on intervals, at any time.
+
+The state on an interval is the integral of the polynomial through its rates, the
+control the polynomial through its controls: the interpolant that the defects
+were written for, so that whoever samples, plots or re-simulates a solution sees
+what the solver saw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from .mesh import Layout
+from .schemes import lagrange_integrals, lagrange_values
+
+Array: TypeAlias = np.ndarray
+
+
+@dataclass(frozen=True)
+class PhaseTrajectory:
+    """Values of a phase at its nodes.
+
+    Attributes
+    ----------
+    layout:
+        The nodes.
+    boundaries:
+        (sections+1,) times of the ends of sections [s].
+    states:
+        (S, nx) at the state nodes.
+    rates:
+        (R, nx) time derivatives at the rate nodes; for shooting (N, 2, nx) at both
+        ends of the intervals.
+    controls, algebraics:
+        (R, nu), (R, nz) at the rate nodes.
+    """
+
+    layout: Layout
+    boundaries: Array
+    states: Array
+    rates: Array
+    controls: Array
+    algebraics: Array
+
+    @cached_property
+    def edges(self) -> Array:
+        """(N+1,) times of the ends of intervals."""
+        return self.layout.interval_times(self.boundaries)
+
+    @property
+    def start(self) -> float:
+        """First time [s]."""
+        return float(self.boundaries[0])
+
+    @property
+    def end(self) -> float:
+        """Last time [s]."""
+        return float(self.boundaries[-1])
+
+    def locate(self, times: Array) -> tuple[Array, Array]:
+        """Interval of each time (the later one at an edge) and its place in it, 0 to 1."""
+        t = np.asarray(times, dtype=float)
+        k = np.clip(np.searchsorted(self.edges, t, side="right") - 1, 0, len(self.edges) - 2)
+        width = np.diff(self.edges)[k]
+        return k, np.clip((t - self.edges[k]) / np.where(width > 0, width, 1.0), 0.0, 1.0)
+
+    def states_at(self, times: Array) -> Array:
+        """(T, nx) states."""
+        return self._evaluate(*self.locate(times), "states")
+
+    def controls_at(self, times: Array) -> Array:
+        """(T, nu) controls; at a jump the value after it."""
+        return self._evaluate(*self.locate(times), "controls")
+
+    def algebraics_at(self, times: Array) -> Array:
+        """(T, nz) algebraic variables."""
+        return self._evaluate(*self.locate(times), "algebraics")
+
+    def rates_at(self, times: Array) -> Array:
+        """(T, nx) time derivatives of the state polynomials."""
+        return self._evaluate(*self.locate(times), "rates")
+
+    def on_intervals(self, places: Array, what: str) -> Array:
+        """(N, len(places), n) values at the same places of every interval.
+
+        ``what`` is "states", "controls", "algebraics" or "rates".
+        """
+        n = len(self.layout.intervals)
+        k = np.repeat(np.arange(n), len(places))
+        return self._evaluate(k, np.tile(places, n), what).reshape(n, len(places), -1)
+
+    def _evaluate(self, interval: Array, place: Array, what: str) -> Array:
+        source = {"states": self.states, "rates": self.states}.get(what)
+        if source is None:
+            source = self.controls if what == "controls" else self.algebraics
+        result = np.empty((len(interval), source.shape[1]))
+        widths = np.diff(self.edges)
+        for index in np.unique(interval):
+            own = interval == index
+            item = self.layout.intervals[index]
+            basis = self.layout.scheme.basis(item.degree)
+            c = place[own]
+            if what in ("states", "rates") and self.layout.scheme.shoots:
+                result[own] = self._hermite(index, c, what)
+            elif what == "states":
+                step = widths[index] * lagrange_integrals(basis.rates, c)
+                result[own] = self.states[item.states[0]] + step @ self.rates[item.rates]
+            elif what == "rates":
+                result[own] = lagrange_values(basis.rates, c) @ self.rates[item.rates]
+            else:
+                result[own] = lagrange_values(basis.rates, c) @ source[item.rates]
+        return result
+
+    def _hermite(self, index: int, c: Array, what: str) -> Array:
+        item = self.layout.intervals[index]
+        h = np.diff(self.edges)[index]
+        a, b = self.states[item.states[0]], self.states[item.states[-1]]
+        fa, fb = self.rates[index]
+        s = c[:, None]
+        if what == "states":
+            return np.asarray(
+                (1 + 2 * s) * (1 - s) ** 2 * a + s * (1 - s) ** 2 * h * fa
+                + s**2 * (3 - 2 * s) * b + s**2 * (s - 1) * h * fb
+            )
+        return np.asarray(
+            6 * s * (s - 1) / h * (a - b) + (1 - s) * (1 - 3 * s) * fa + s * (3 * s - 2) * fb
+        )

@@ -1,0 +1,532 @@
+"""From a problem and meshes to a nonlinear program: which number stands where.
+
+The decision vector holds, phase by phase and in order of time, the states of
+each state node followed by the controls and algebraic variables of the rate
+node there; then free times, values of integrals, control end values, and the
+parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import casadi as ca
+import numpy as np
+import scipy.sparse as sp
+
+from .blocks import Block, NodeFunction
+from .functions import PhaseFunctions
+from .mesh import Layout, Mesh
+from .nlp import NonlinearProgram, RowGroup
+from .phase import Phase
+from .problem import OptimalControlProblem
+from .schemes import Scheme, lagrange_values
+from .variables import Range, Variable
+
+Array: TypeAlias = np.ndarray
+
+SHORTEST_SECTION = 0.02
+"""A section keeps at least this part of the length it began with."""
+
+
+@dataclass
+class PhaseIndices:
+    """Entries of the decision vector that belong to a phase; -1 where there is none.
+
+    Attributes
+    ----------
+    states, controls, algebraics:
+        (S, nx), (R, nu), (R, nz).
+    times:
+        (sections+1,) ends of sections.
+    fixed_times:
+        (sections+1,) their values where they are no variables.
+    integrals:
+        (ni,) values of integrals with a symbol.
+    endpoints:
+        (where, control name) -> variable that holds a control at an end.
+    """
+
+    phase: Phase
+    functions: PhaseFunctions
+    layout: Layout
+    states: Array
+    controls: Array
+    algebraics: Array
+    times: Array
+    fixed_times: Array
+    integrals: Array
+    endpoints: dict[tuple[str, str], int] = field(default_factory=dict)
+    node_block: Block | None = None
+    cost_block: Block | None = None
+
+    @property
+    def free_times(self) -> bool:
+        """Whether any end of a section is a decision variable."""
+        return bool(np.any(self.times >= 0))
+
+    def boundaries(self, x: Array) -> Array:
+        """(sections+1,) times of the ends of sections."""
+        return np.where(self.times >= 0, x[self.times], self.fixed_times)
+
+
+class _Rows:
+    """Collects rows of the program: linear entries, bounds and what to call them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.groups: list[RowGroup] = []
+        self.lower: list[Array] = []
+        self.upper: list[Array] = []
+        self.scale: list[Array] = []
+        self.entries: list[tuple[Array, Array, Array]] = []
+
+    def add(
+        self, kind: str, phase: str, names: Sequence[str], units: Sequence[str], places: Array,
+        lower: Array, upper: Array, scale: Array,
+    ) -> Array:
+        """Rows for each place and name; (places, names) their numbers."""
+        n = max(1, len(places))
+        rows = self.count + np.arange(n * len(names)).reshape(n, len(names))
+        self.groups.append(
+            RowGroup(kind, phase, tuple(names), tuple(units), self.count, np.asarray(places))
+        )
+        self.count += rows.size
+        for target, value in ((self.lower, lower), (self.upper, upper), (self.scale, scale)):
+            target.append(np.broadcast_to(value, rows.shape).ravel())
+        return rows
+
+    def linear(self, rows: Array, columns: Array, values: Array) -> None:
+        """Entries of the linear part (broadcast against each other)."""
+        r, c, v = np.broadcast_arrays(rows, columns, values)
+        self.entries.append((r.ravel(), c.ravel(), v.ravel()))
+
+
+class Transcription:
+    """A problem on meshes with a scheme: the program and the way back from its vector.
+
+    Attributes
+    ----------
+    program:
+        The nonlinear program, in physical units.
+    phases:
+        Indices by phase, in order.
+    parameters:
+        (ns,) entries of the parameters.
+    """
+
+    def __init__(
+        self, problem: OptimalControlProblem, functions: Sequence[PhaseFunctions],
+        meshes: Sequence[Mesh], scheme: Scheme,
+    ) -> None:
+        self.problem, self.scheme = problem, scheme
+        self.meshes = tuple(meshes)
+        self._next = 0
+        self.phases = [
+            self._number(f, Layout(mesh, scheme))
+            for f, mesh in zip(functions, meshes, strict=True)
+        ]
+        self.parameters = self._take(len(problem.parameters()))
+        rows = _Rows()
+        blocks: list[Block] = []
+        for indices in self.phases:
+            blocks += self._shots(indices, rows) if scheme.shoots else self._collocate(indices, rows)
+            self._knots(indices, rows)
+            self._control_ends(indices, rows)
+        boundary = self._boundary(rows)
+        if boundary is not None:
+            blocks.append(boundary)
+        r, c, v = (
+            (np.concatenate(parts) for parts in zip(*rows.entries, strict=True))
+            if rows.entries
+            else (np.empty(0, int), np.empty(0, int), np.empty(0))
+        )
+        linear = sp.csr_array((v, (r, c)), shape=(rows.count, self._next))
+        self.program = NonlinearProgram(
+            self._next, blocks, rows.groups, linear,
+            _joined(rows.lower), _joined(rows.upper), len(problem.constants()),
+        )
+        self.program.row_scale = _joined(rows.scale)
+        self._bound_variables()
+
+    # -- numbering ---------------------------------------------------------
+    def _take(self, count: int) -> Array:
+        taken = np.arange(self._next, self._next + count)
+        self._next += count
+        return taken
+
+    def _number(self, functions: PhaseFunctions, layout: Layout) -> PhaseIndices:
+        phase = functions.phase
+        nx, nu, nz = len(functions.states), len(functions.controls), len(functions.algebraics)
+        states = np.empty((len(layout.state_place), nx), dtype=int)
+        controls = np.empty((len(layout.rate_state), nu), dtype=int)
+        algebraics = np.empty((len(layout.rate_state), nz), dtype=int)
+        rates_of: dict[int, list[int]] = {}
+        for rate, state in enumerate(layout.rate_state):
+            rates_of.setdefault(int(state), []).append(rate)
+        for node in range(len(states)):
+            states[node] = self._take(nx)
+            for rate in rates_of.get(node, ()):
+                controls[rate] = self._take(nu)
+                algebraics[rate] = self._take(nz)
+        knots = len(layout.mesh.sections) - 1
+        times = np.full(knots + 2, -1)
+        fixed = np.full(knots + 2, np.nan)
+        for place, ends in ((0, phase.start_range), (knots + 1, phase.end_range)):
+            if ends[0] == ends[1]:
+                fixed[place] = ends[0]
+            else:
+                times[place] = self._take(1)[0]
+        if knots:
+            times[1:-1] = self._take(knots)
+        endpoints = {}
+        for key in phase.endpoint_symbols:
+            if any(v.name == key[1] for v in functions.controls):
+                endpoints[key] = int(self._take(1)[0])
+        return PhaseIndices(
+            phase, functions, layout, states, controls, algebraics, times, fixed,
+            self._take(len(phase.integrals)), endpoints,
+        )
+
+    # -- collocation -------------------------------------------------------
+    def _inputs(self, indices: PhaseIndices, section: Array, parts: Sequence[Array]) -> Array:
+        """Decision part of a block's arguments at nodes in some sections."""
+        n = len(section)
+        columns = [*parts, np.broadcast_to(self.parameters, (n, len(self.parameters)))]
+        if indices.free_times:
+            columns += [indices.times[section][:, None], indices.times[section + 1][:, None]]
+            if indices.functions.uses_phase_times:
+                columns += [np.full((n, 1), indices.times[0]), np.full((n, 1), indices.times[-1])]
+        return np.hstack(columns).astype(int)
+
+    def _constants(
+        self, indices: PhaseIndices, section: Array, parts: Sequence[Array]
+    ) -> tuple[Array, Array]:
+        n, count = len(section), len(self.problem.constants())
+        columns = [np.full((n, count), np.nan)]
+        if not indices.free_times:
+            t = indices.fixed_times
+            columns += [t[section][:, None], t[section + 1][:, None]]
+            if indices.functions.uses_phase_times:
+                columns += [np.full((n, 1), t[0]), np.full((n, 1), t[-1])]
+        values = np.hstack([*columns, *(p[:, None] for p in parts)])
+        places = np.full(values.shape, -1)
+        places[:, :count] = np.arange(count)
+        return values, places
+
+    def _collocate(self, indices: PhaseIndices, rows: _Rows) -> list[Block]:
+        layout, functions, phase = indices.layout, indices.functions, indices.phase
+        self._free_all_times(indices)
+        node = functions.node(indices.free_times)
+        section = layout.rate_section
+        inputs = self._inputs(
+            indices, section,
+            [indices.states[layout.rate_state], indices.controls, indices.algebraics],
+        )
+        constants, places = self._constants(indices, section, [layout.rate_place])
+        nx, ny = len(functions.states), node.size_y
+        row, place, weight = [], [], []
+        names = [v.name for v in functions.states]
+        units = [v.unit for v in functions.states]
+        where = np.concatenate(
+            [np.stack([np.full(len(i.states) - 1, i.section), layout.state_place[i.states[1:]]], 1)
+             for i in layout.intervals]
+        )
+        numbers = rows.add(
+            "dynamics", phase.name, names, units, where, np.zeros(nx), np.zeros(nx), np.ones(nx)
+        )
+        first, component = 0, np.arange(nx)
+        for interval in layout.intervals:
+            basis = self.scheme.basis(interval.degree)
+            own = numbers[first : first + len(basis.nodes)]
+            first += len(basis.nodes)
+            a, b = np.nonzero(basis.defect_states)
+            rows.linear(
+                own[a], indices.states[interval.states[b]], basis.defect_states[a, b][:, None]
+            )
+            a, b = np.nonzero(basis.defect_rates)
+            row.append(own[a].ravel())
+            place.append((interval.rates[b][:, None] * ny + component).ravel())
+            factor = -interval.fraction * basis.defect_rates[a, b]
+            weight.append(np.repeat(factor, nx))
+        count = len(layout.rate_state)
+        at = np.stack([section, layout.rate_place], 1)
+        offset = nx
+        if phase.equations:
+            found = rows.add(
+                "equation", phase.name, list(phase.equations),
+                [u for _, u, _ in phase.equations.values()], at, np.zeros(1), np.zeros(1),
+                np.array([np.nan if n is None else n for _, _, n in phase.equations.values()]),
+            )
+            _direct(found, offset, ny, row, place, weight)
+            offset += len(phase.equations)
+        if phase.paths:
+            found = rows.add(
+                "path", phase.name, [p.name for p in phase.paths], [p.unit for p in phase.paths],
+                at, np.array([p.bounds[0] for p in phase.paths]),
+                np.array([p.bounds[1] for p in phase.paths]), np.full(len(phase.paths), np.nan),
+            )
+            _direct(found, offset, ny, row, place, weight)
+            offset += len(phase.paths)
+        quadrature = np.zeros(count)
+        for interval in layout.intervals:
+            weights = interval.fraction * self.scheme.basis(interval.degree).weights
+            np.add.at(quadrature, interval.rates, weights)
+        if phase.integrals:
+            found = self._integral_rows(indices, rows)
+            for k in range(len(phase.integrals)):
+                row.append(np.full(count, found[0, k]))
+                place.append(np.arange(count) * ny + offset + k)
+                weight.append(-quadrature)
+        indices.node_block = Block(
+            node, inputs, constants, _joined(row), _joined(place), _joined(weight), places
+        )
+        blocks = [indices.node_block]
+        if phase.cost_integrals:
+            indices.cost_block = Block(
+                functions.cost(indices.free_times), inputs, constants,
+                np.full(count, -1), np.arange(count), quadrature, places,
+            )
+            blocks.append(indices.cost_block)
+        return blocks
+
+    def _integral_rows(self, indices: PhaseIndices, rows: _Rows) -> Array:
+        terms = indices.phase.integrals
+        found = rows.add(
+            "integral", indices.phase.name, [t.name for t in terms], [t.unit for t in terms],
+            np.empty((0, 2)), np.zeros(1), np.zeros(1), np.full(len(terms), np.nan),
+        )
+        rows.linear(found[0], indices.integrals, np.ones(1))
+        return found
+
+    def _free_all_times(self, indices: PhaseIndices) -> None:
+        """Blocks take all times as variables or none: fixed ones then get equal bounds."""
+        if indices.free_times:
+            missing = np.flatnonzero(indices.times < 0)
+            indices.times[missing] = self._take(len(missing))
+
+    # -- shooting ----------------------------------------------------------
+    def _shots(self, indices: PhaseIndices, rows: _Rows) -> list[Block]:
+        layout, functions, phase = indices.layout, indices.functions, indices.phase
+        self._free_all_times(indices)
+        shot = functions.shot(indices.free_times, self.scheme)
+        section = np.array([i.section for i in layout.intervals])
+        starts = np.array([i.states[0] for i in layout.intervals])
+        ends = np.array([i.states[-1] for i in layout.intervals])
+        held = np.stack([i.rates for i in layout.intervals])
+        controls = [indices.controls[held[:, k]] for k in range(held.shape[1])]
+        inputs = self._inputs(indices, section, [indices.states[starts], *controls])
+        fractions = np.array([i.fraction for i in layout.intervals])
+        begin = np.array([i.start for i in layout.intervals])
+        constants, places = self._constants(indices, section, [begin, fractions])
+        nx, count = len(functions.states), len(starts)
+        at = np.stack([section, begin + fractions], 1)
+        numbers = rows.add(
+            "dynamics", phase.name, [v.name for v in functions.states],
+            [v.unit for v in functions.states], at, np.zeros(nx), np.zeros(nx), np.ones(nx),
+        )
+        rows.linear(numbers, indices.states[ends], np.ones(1))
+        ny = shot.size_y
+        base = np.arange(count)[:, None] * ny
+        row = [numbers.ravel()]
+        place = [(base + np.arange(nx)).ravel()]
+        weight = [np.full(numbers.size, -1.0)]
+        if phase.integrals:
+            found = self._integral_rows(indices, rows)
+            for k in range(len(phase.integrals)):
+                row.append(np.full(count, found[0, k]))
+                place.append(base[:, 0] + nx + k)
+                weight.append(np.full(count, -1.0))
+        if phase.cost_integrals:
+            row.append(np.full(count, -1))
+            place.append(base[:, 0] + ny - 1)
+            weight.append(np.ones(count))
+        blocks = [
+            Block(shot, inputs, constants, _joined(row), _joined(place), _joined(weight), places)
+        ]
+        if phase.paths:
+            blocks.append(self._shooting_paths(indices, rows))
+        return blocks
+
+    def _shooting_paths(self, indices: PhaseIndices, rows: _Rows) -> Block:
+        """Path constraints at the control nodes, with the state of the node they belong to."""
+        layout, functions, phase = indices.layout, indices.functions, indices.phase
+        node = functions.node(indices.free_times)
+        section = layout.rate_section
+        inputs = self._inputs(
+            indices, section,
+            [indices.states[layout.rate_state], indices.controls, indices.algebraics],
+        )
+        constants, places = self._constants(
+            indices, section, [layout.state_place[layout.rate_state]]
+        )
+        at = np.stack([section, layout.rate_place], 1)
+        found = rows.add(
+            "path", phase.name, [p.name for p in phase.paths], [p.unit for p in phase.paths], at,
+            np.array([p.bounds[0] for p in phase.paths]),
+            np.array([p.bounds[1] for p in phase.paths]), np.full(len(phase.paths), np.nan),
+        )
+        row: list[Array] = []
+        place: list[Array] = []
+        weight: list[Array] = []
+        _direct(found, len(functions.states), node.size_y, row, place, weight)
+        return Block(
+            node, inputs, constants, _joined(row), _joined(place), _joined(weight), places
+        )
+
+    # -- times, ends, boundary ---------------------------------------------
+    def _knots(self, indices: PhaseIndices, rows: _Rows) -> None:
+        """The duration keeps its range, and sections keep their order."""
+        phase, times = indices.phase, indices.times
+        low, high = phase.duration_range
+        fixed_start = phase.start_range[0] == phase.start_range[1]
+        if not indices.free_times:
+            return
+        if not fixed_start:
+            found = rows.add(
+                "knot", phase.name, ["duration"], ["s"], np.empty((0, 2)),
+                np.array([low]), np.array([high]), np.full(1, np.nan),
+            )
+            rows.linear(found[0], times[[-1, 0]], np.array([1.0, -1.0]))
+        if len(times) > 2:
+            # (t_k+1 - t_k) >= share of the phase's length: linear in the times
+            b = indices.layout.mesh.boundaries
+            names = [f"section {k + 1}" for k in range(len(times) - 1)]
+            found = rows.add(
+                "knot", phase.name, names, ["s"] * len(names), np.empty((0, 2)),
+                np.zeros(1), np.full(1, np.inf), np.full(len(names), np.nan),
+            )[0]
+            share = SHORTEST_SECTION * np.diff(b)
+            rows.linear(found, times[1:], np.ones(1))
+            rows.linear(found, times[:-1], -np.ones(1))
+            rows.linear(found, times[-1], -share)
+            rows.linear(found, times[0], share)
+
+    def _control_ends(self, indices: PhaseIndices, rows: _Rows) -> None:
+        """Variables that hold the control polynomials' values at the ends of the phase."""
+        names = [v.name for v in indices.functions.controls]
+        for (where, name), variable in indices.endpoints.items():
+            interval = indices.layout.intervals[0 if where == "start" else -1]
+            nodes = self.scheme.basis(interval.degree).rates
+            values = lagrange_values(nodes, np.array([0.0 if where == "start" else 1.0]))[0]
+            k = names.index(name)
+            unit = indices.functions.controls[k].unit
+            found = rows.add(
+                "end value", indices.phase.name, [f"{name} at {where}"], [unit], np.empty((0, 2)),
+                np.zeros(1), np.zeros(1), np.full(1, np.nan),
+            )[0]
+            rows.linear(found, np.array([variable]), np.ones(1))
+            rows.linear(found, indices.controls[interval.rates, k], -values)
+
+    def _boundary(self, rows: _Rows) -> Block | None:
+        problem = self.problem
+        symbols, places, fixed, values = self._boundary_symbols()
+        constraints, costs = problem.boundaries, problem.costs
+        y = ca.vertcat(*(b.expression for b in constraints), *(c.expression for c in costs))
+        if not len(constraints) + len(costs):
+            return None
+        used = {s.element_hash() for s in ca.symvar(ca.SX(y))}
+        picked = [k for k, s in enumerate(symbols) if s.element_hash() in used]
+        w = ca.vertcat(*(symbols[k] for k in picked)) if picked else ca.SX(0, 1)
+        p = ca.vertcat(ca.SX(0, 1), *(v.symbol for v in problem.constants()))
+        c = ca.vertcat(p, *fixed)
+        function = NodeFunction("boundary", w, c, ca.SX(y))
+        count = len(problem.constants())
+        constants = np.concatenate([np.full(count, np.nan), values])[None, :]
+        constant_places = np.full(constants.shape, -1)
+        constant_places[0, :count] = np.arange(count)
+        row = np.full(function.size_y, -1)
+        if constraints:
+            row[: len(constraints)] = rows.add(
+                "boundary", "", [b.name for b in constraints], [b.unit for b in constraints],
+                np.empty((0, 2)), np.array([b.bounds[0] for b in constraints]),
+                np.array([b.bounds[1] for b in constraints]), np.full(len(constraints), np.nan),
+            )[0]
+        inputs = np.array([places[k] for k in picked], dtype=int)[None, :]
+        return Block(
+            function, inputs, constants, row, np.arange(function.size_y),
+            np.ones(function.size_y), constant_places,
+        )
+
+    def _boundary_symbols(self) -> tuple[list[ca.SX], list[int], list[ca.SX], Array]:
+        """Symbols of end values with their entries; fixed times with their values."""
+        symbols: list[ca.SX] = []
+        places: list[int] = []
+        fixed: list[ca.SX] = []
+        values: list[float] = []
+        for indices in self.phases:
+            phase = indices.phase
+            for symbol, k in ((phase.start_time, 0), (phase.end_time, -1)):
+                if indices.times[k] >= 0:
+                    symbols.append(symbol)
+                    places.append(int(indices.times[k]))
+                else:
+                    fixed.append(symbol)
+                    values.append(float(indices.fixed_times[k]))
+            names = [v.name for v in indices.functions.states]
+            for (where, name), symbol in phase.endpoint_symbols.items():
+                symbols.append(symbol)
+                if (where, name) in indices.endpoints:
+                    places.append(indices.endpoints[where, name])
+                else:
+                    node = 0 if where == "start" else -1
+                    places.append(int(indices.states[node, names.index(name)]))
+            for term, place in zip(phase.integrals, indices.integrals, strict=True):
+                assert term.symbol is not None
+                symbols.append(term.symbol)
+                places.append(int(place))
+        symbols += [v.symbol for v in self.problem.parameters()]
+        places += [int(k) for k in self.parameters]
+        return symbols, places, fixed, np.array(values)
+
+    # -- bounds ------------------------------------------------------------
+    def _bound_variables(self) -> None:
+        program = self.program
+        lower, upper = program.lower, program.upper
+
+        def put(entries: Array, bounds: Range) -> None:
+            lower[entries], upper[entries] = bounds
+
+        for indices in self.phases:
+            phase, functions = indices.phase, indices.functions
+            groups: tuple[tuple[Array, Sequence[Variable]], ...] = (
+                (indices.states, functions.states),
+                (indices.controls, functions.controls),
+                (indices.algebraics, functions.algebraics),
+            )
+            for entries, variables in groups:
+                for k, variable in enumerate(variables):
+                    put(entries[:, k], variable.bounds)
+            names = [v.name for v in functions.states]
+            for where, ranges, node in (
+                ("start", phase.start_bounds, 0), ("end", phase.end_bounds, -1)
+            ):
+                for name, (low, high) in ranges.items():
+                    entry = (
+                        indices.endpoints[where, name]
+                        if (where, name) in indices.endpoints
+                        else indices.states[node, names.index(name)]
+                    )
+                    lower[entry] = max(lower[entry], low)
+                    upper[entry] = min(upper[entry], high)
+            for k, ends in ((0, phase.start_range), (-1, phase.end_range)):
+                if indices.times[k] >= 0:
+                    put(indices.times[k : k + 1] if k == 0 else indices.times[-1:], ends)
+        for place, variable in zip(self.parameters, self.problem.parameters(), strict=True):
+            put(np.array([place]), variable.bounds)
+
+
+def _direct(
+    numbers: Array, offset: int, ny: int, row: list[Array], place: list[Array], weight: list[Array]
+) -> None:
+    """Outputs ``offset`` on of every node, straight to rows of their own."""
+    n, m = numbers.shape
+    row.append(numbers.ravel())
+    place.append((np.arange(n)[:, None] * ny + offset + np.arange(m)).ravel())
+    weight.append(np.ones(n * m))
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return np.concatenate(parts) if parts else np.empty(0)

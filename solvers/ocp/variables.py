@@ -1,0 +1,158 @@
+"""Named quantities of a problem: a CasADi symbol with its unit, bounds and nominal size."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from bestiary.generated.errors import suggestion
+
+from .errors import OptimalControlError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+Range = tuple[float, float]
+FREE: Range = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state, control, algebraic variable, static parameter or constant.
+
+    Attributes
+    ----------
+    name, unit:
+        As shown in reports and plots.
+    symbol:
+        The 1x1 CasADi symbol that stands for it in expressions.
+    bounds:
+        (low, high) in its unit; infinite where there is none.
+    nominal:
+        Typical size, for scaling; None: found from bounds and guess.
+    """
+
+    name: str
+    unit: str
+    symbol: ca.SX
+    bounds: Range = FREE
+    nominal: float | None = None
+
+    def bounded(self, bounds: Range) -> Variable:
+        """The same variable with other bounds."""
+        return replace(self, bounds=bounds)
+
+
+def as_range(value: Any, label: str, *, allow_none: bool = True) -> Range:
+    """(low, high) of a number, a pair with None for "no limit", or None for "free".
+
+    Raises
+    ------
+    OptimalControlError
+        If it is none of these, not a number, or low exceeds high.
+    """
+    if value is None and allow_none:
+        return FREE
+    try:
+        if np.ndim(value) == 0:
+            low = high = float(value)
+        else:
+            low_in, high_in = value
+            low = -math.inf if low_in is None else float(low_in)
+            high = math.inf if high_in is None else float(high_in)
+    except (TypeError, ValueError, RuntimeError):
+        raise OptimalControlError(
+            f"{label}: expected a number or a pair (low, high) of numbers or None, got {value!r}"
+        ) from None
+    if math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
+        raise OptimalControlError(f"{label}: ({low:g}, {high:g}) is not a range of numbers")
+    if low > high:
+        raise OptimalControlError(f"{label}: low {low:g} exceeds high {high:g}")
+    return low, high
+
+
+def split_names(names: str | Iterable[str], label: str) -> tuple[str, ...]:
+    """Names from one text with spaces or commas, or from several texts."""
+    listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    if not listed:
+        raise OptimalControlError(f"{label}: no names given")
+    for name in listed:
+        if not isinstance(name, str) or not _NAME.match(name):
+            raise OptimalControlError(
+                f"{label}: {name!r} is not a name (letters, digits and _, not starting with a digit)"
+            )
+    return tuple(listed)
+
+
+def split_units(units: str | Iterable[str] | None, count: int, label: str) -> tuple[str, ...]:
+    """One unit for each name; a single one serves for all."""
+    listed = [] if units is None else units.split() if isinstance(units, str) else list(units)
+    if not listed:
+        return ("",) * count
+    if len(listed) == 1:
+        return (listed[0],) * count
+    if len(listed) != count:
+        raise OptimalControlError(f"{label}: {count} names but {len(listed)} units")
+    return tuple(listed)
+
+
+class NameTable:
+    """Variables by name or symbol, in order, with helpful errors."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._by_name: dict[str, Variable] = {}
+        self._by_symbol: dict[int, str] = {}
+
+    def add(self, variable: Variable) -> ca.SX:
+        """Enter a variable; its symbol."""
+        if variable.name in self._by_name:
+            raise OptimalControlError(f"{self._label}: the name {variable.name!r} is taken")
+        self._by_name[variable.name] = variable
+        self._by_symbol[variable.symbol.element_hash()] = variable.name
+        return variable.symbol
+
+    def replace(self, variable: Variable) -> None:
+        """Exchange a variable for another with the same name and symbol."""
+        self._by_name[variable.name] = variable
+
+    def find(self, key: Any, what: str = "name") -> Variable:
+        """The variable with a name, a CasADi symbol, or a SymPy symbol's name.
+
+        Raises
+        ------
+        OptimalControlError
+            If there is none; the closest name is suggested.
+        """
+        name: str | None = None
+        if isinstance(key, ca.SX):
+            if key.is_scalar() and key.nnz() == 1 and key.is_symbolic():
+                name = self._by_symbol.get(key.element_hash())
+        else:
+            name = getattr(key, "name", key)
+        if name not in self._by_name:
+            shown = str(key)
+            raise OptimalControlError(
+                f"{self._label}: no {what} {shown!r}{suggestion(shown, self._by_name)}; "
+                f"have {', '.join(self._by_name) or 'none'}"
+            )
+        return self._by_name[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __iter__(self) -> Any:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+def column(symbols: Sequence[Any]) -> ca.SX:
+    """Column of SX scalars; 0x1 if there are none."""
+    return ca.vertcat(*symbols) if len(symbols) else ca.SX(0, 1)
