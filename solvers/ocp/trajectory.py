@@ -84,14 +84,34 @@ class PhaseTrajectory:
         """(T, nx) time derivatives of the state polynomials."""
         return self._evaluate(*self.locate(times), "rates")
 
-    def on_intervals(self, places: Array, what: str) -> Array:
-        """(N, len(places), n) values at the same places of every interval.
+    def on_intervals(self, places: Array, what: str, own: Array | None = None) -> Array:
+        """(N, len(places), n) values at the same places of every interval (or of some).
 
         ``what`` is "states", "controls", "algebraics" or "rates".
         """
-        n = len(self.layout.intervals)
-        k = np.repeat(np.arange(n), len(places))
-        return self._evaluate(k, np.tile(places, n), what).reshape(n, len(places), -1)
+        chosen = np.arange(len(self.layout.intervals)) if own is None else own
+        if self.layout.scheme.shoots:
+            k = np.repeat(chosen, len(places))
+            found = self._evaluate(k, np.tile(places, len(chosen)), what)
+            return found.reshape(len(chosen), len(places), found.shape[1])
+        items = [self.layout.intervals[k] for k in chosen]
+        source = {"states": self.rates, "rates": self.rates, "controls": self.controls}.get(
+            what, self.algebraics
+        )
+        result = np.empty((len(chosen), len(places), source.shape[1]))
+        degrees = np.array([i.degree for i in items])
+        widths = np.diff(self.edges)[chosen]
+        for degree in np.unique(degrees):
+            same = np.flatnonzero(degrees == degree)
+            nodes = self.layout.scheme.basis(int(degree)).rates
+            matrix = (lagrange_integrals if what == "states" else lagrange_values)(nodes, places)
+            values = source[np.stack([items[k].rates for k in same])]
+            found = np.einsum("pk,nkx->npx", matrix, values)
+            if what == "states":
+                first = self.states[[items[k].states[0] for k in same]]
+                found = first[:, None] + widths[same, None, None] * found
+            result[same] = found
+        return result
 
     def _evaluate(self, interval: Array, place: Array, what: str) -> Array:
         source = {"states": self.states, "rates": self.states}.get(what)

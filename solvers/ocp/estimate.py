@@ -1,0 +1,254 @@
+"""How well a motion obeys its equations *between* the nodes, interval by interval.
+
+The polynomials of the solution are put into the differential equations at Gauss
+points that the solver never saw.  With the defect r = f(x, u) - x', the error of
+an interval is the largest of its running integral, relative to the size of each
+state: what re-integrating the interval from its own start would change, to first
+order.  Algebraic variables are solved for anew at each point, so implicit
+dynamics are judged by their accelerations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+from numpy.polynomial import legendre
+
+from .functions import PhaseFunctions
+from .schemes import lagrange_integrals
+from .trajectory import PhaseTrajectory
+
+Array: TypeAlias = np.ndarray
+
+EXTRA_POINTS = 2
+NEWTON_STEPS = 8
+
+
+class Evaluator:
+    """Rates of a phase at many points at once, algebraic variables solved for."""
+
+    def __init__(self, functions: PhaseFunctions, s: Array, p: Array, ends: tuple[float, float]):
+        self.functions = functions
+        self._s, self._p, self._ends = s, p, ends
+
+    def _call(self, function: ca.Function, x: Array, u: Array, z: Array, t: Array) -> Any:
+        n = len(t)
+        columns = [x.T, u.T, z.T, np.tile(self._s[:, None], n), np.tile(self._p[:, None], n),
+                   t[None, :], np.full((1, n), self._ends[0]), np.full((1, n), self._ends[1])]
+        many = function if n == 1 else function.map(n)
+        return many(*(ca.DM(np.ascontiguousarray(c)) for c in columns))
+
+    def all(self, x: Array, u: Array, z: Array, t: Array) -> dict[str, Array]:
+        """Rates, equations, paths, integrands and cost integrand: (T, ...) arrays."""
+        found = self._call(self.functions.explicit, x, u, z, t)
+        names = ("rates", "equations", "paths", "integrands", "cost")
+        return {
+            k: np.asarray(v).reshape(-1, len(t)).T for k, v in zip(names, found, strict=True)
+        }
+
+    def solve_algebraics(self, x: Array, u: Array, z: Array, t: Array) -> Array:
+        """Algebraic variables that satisfy the equations, by Newton's method from ``z``."""
+        nz = z.shape[1]
+        if not nz:
+            return z
+        for _ in range(NEWTON_STEPS):
+            residual = self.all(x, u, z, t)["equations"]
+            slopes = np.asarray(self._call(self.functions.equation_slopes, x, u, z, t))
+            matrices = slopes.reshape(nz, len(t), nz).transpose(1, 0, 2)
+            try:
+                step = np.linalg.solve(matrices, residual[..., None])[..., 0]
+            except np.linalg.LinAlgError:
+                return np.full_like(z, np.nan)
+            z = z - step
+            if np.max(np.abs(step) / (1 + np.abs(z)), initial=0.0) < 1e-12:
+                break
+        return z
+
+    def rates(self, x: Array, u: Array, z: Array, t: Array) -> Array:
+        """(T, nx) rates with algebraic variables solved for."""
+        own = self.functions.phase.explicit_rates
+        if own is not None:
+            return np.asarray(own(x, u, self._s, self._p, t))
+        return self.all(x, u, self.solve_algebraics(x, u, z, t), t)["rates"]
+
+
+@dataclass(frozen=True)
+class IntervalErrors:
+    """Measures of the intervals of a phase.
+
+    Attributes
+    ----------
+    dynamics:
+        (N, nx) relative error of each state.
+    cost:
+        (N,) error of the cost integral, relative to the size of the cost.
+    overshoot:
+        (N,) largest relative violation of bounds and path constraints between nodes.
+    worst_overshoot:
+        Name of what overshoots most in each interval, or "".
+    control_tail:
+        (N,) highest Legendre coefficient of the controls, relative to their range.
+    """
+
+    dynamics: Array
+    cost: Array
+    overshoot: Array
+    worst_overshoot: list[str]
+    control_tail: Array
+
+
+def state_sizes(motion: PhaseTrajectory, scale: Array) -> Array:
+    """(nx,) sizes that errors of the states are measured by."""
+    return np.asarray(np.maximum(np.max(np.abs(motion.states), axis=0), 0.01 * scale))
+
+
+def interval_errors(
+    evaluator: Evaluator, motion: PhaseTrajectory, scale: Array, cost_size: float
+) -> IntervalErrors:
+    """Errors of all intervals of a phase.
+
+    Parameters
+    ----------
+    evaluator, motion:
+        The phase's equations and its motion.
+    scale:
+        (nx,) scales of the states.
+    cost_size:
+        Size of the cost.
+    """
+    functions, layout = evaluator.functions, motion.layout
+    count = len(layout.intervals)
+    widths = np.diff(motion.edges)
+    sizes = state_sizes(motion, scale)
+    dynamics = np.zeros((count, len(functions.states)))
+    cost = np.zeros(count)
+    degrees = np.array([i.degree for i in layout.intervals])
+    for degree in np.unique(degrees):
+        own = np.flatnonzero(degrees == degree)
+        points = max(degree, 2) + EXTRA_POINTS
+        nodes, weights = legendre.leggauss(points)
+        nodes, weights = (nodes + 1) / 2, weights / 2
+        sampled = {
+            k: motion.on_intervals(nodes, k, own)
+            for k in ("states", "controls", "algebraics", "rates")
+        }
+        times = motion.edges[own][:, None] + widths[own][:, None] * nodes
+        flat = {k: v.reshape(len(own) * points, -1) for k, v in sampled.items()}
+        x, u, z, t = flat["states"], flat["controls"], flat["algebraics"], times.ravel()
+        defect = (evaluator.rates(x, u, z, t) - flat["rates"]).reshape(len(own), points, -1)
+        running = lagrange_integrals(nodes, np.append(nodes, 1.0))
+        drift = widths[own][:, None, None] * np.einsum("jk,ikn->ijn", running, defect)
+        dynamics[own] = np.max(np.abs(drift), axis=1) / sizes
+        if functions.phase.cost_integrals:
+            fine = evaluator.all(x, u, z, t)["cost"].reshape(len(own), points)
+            coarse = _scheme_cost(evaluator, motion, own)
+            cost[own] = np.abs(widths[own] * (fine @ weights) - coarse) / cost_size
+    bad = ~np.isfinite(dynamics)
+    dynamics[bad] = np.inf
+    overshoot, names = _overshoots(evaluator, motion, sizes)
+    return IntervalErrors(
+        dynamics, np.where(np.isfinite(cost), cost, np.inf), overshoot, names, _tails(motion)
+    )
+
+
+def _scheme_cost(evaluator: Evaluator, motion: PhaseTrajectory, own: Array) -> Array:
+    layout = motion.layout
+    if layout.scheme.shoots:
+        return _shooting_cost(evaluator, motion, own)
+    times = layout.rate_times(motion.boundaries)
+    values = evaluator.all(
+        motion.states[layout.rate_state], motion.controls, motion.algebraics, times
+    )["cost"][:, 0]
+    widths = np.diff(motion.edges)
+    return np.array(
+        [
+            widths[k]
+            * layout.scheme.basis(layout.intervals[k].degree).weights
+            @ values[layout.intervals[k].rates]
+            for k in own
+        ]
+    )
+
+
+def _shooting_cost(evaluator: Evaluator, motion: PhaseTrajectory, own: Array) -> Array:
+    """Simpson's rule on the steps, as the Runge-Kutta steps integrate."""
+    steps = motion.layout.scheme.degree
+    places = np.linspace(0, 1, 2 * steps + 1)
+    weights = np.ones(2 * steps + 1) / (6 * steps)
+    weights[1::2] *= 4
+    weights[2:-1:2] *= 2
+    widths = np.diff(motion.edges)[own]
+    x, u, z = (
+        motion.on_intervals(places, k, own).reshape(len(own) * len(places), -1)
+        for k in ("states", "controls", "algebraics")
+    )
+    t = (motion.edges[own][:, None] + widths[:, None] * places).ravel()
+    values = evaluator.all(x, u, z, t)["cost"].reshape(len(own), -1)
+    return np.asarray(widths * (values @ weights))
+
+
+def _overshoots(
+    evaluator: Evaluator, motion: PhaseTrajectory, sizes: Array
+) -> tuple[Array, list[str]]:
+    """Largest relative violation of limits between nodes, and of what."""
+    functions, layout = evaluator.functions, motion.layout
+    count = len(layout.intervals)
+    places = np.linspace(0.0, 1.0, 2 * max(i.degree for i in layout.intervals) + 3)
+    worst, names = np.zeros(count), [""] * count
+
+    def consider(values: Array, low: float, high: float, size: float, name: str) -> None:
+        outside = np.maximum(low - values, values - high).max(axis=1) / size
+        for k in np.flatnonzero(outside > worst):
+            worst[k], names[k] = outside[k], name
+
+    x = motion.on_intervals(places, "states")
+    u = motion.on_intervals(places, "controls")
+    for values, variables, measure in ((x, functions.states, sizes), (u, functions.controls, None)):
+        for k, variable in enumerate(variables):
+            low, high = variable.bounds
+            if np.isfinite(low) or np.isfinite(high):
+                size = measure[k] if measure is not None else _range(low, high, values[..., k])
+                consider(values[..., k], low, high, size, variable.name)
+    if functions.phase.paths:
+        z = motion.on_intervals(places, "algebraics")
+        t = motion.edges[:-1, None] + np.diff(motion.edges)[:, None] * places
+        n = count * len(places)
+        found = evaluator.all(
+            x.reshape(n, -1), u.reshape(n, -1), z.reshape(n, -1), t.ravel()
+        )["paths"].reshape(count, len(places), -1)
+        for k, path in enumerate(functions.phase.paths):
+            low, high = path.bounds
+            size = _range(low, high, found[..., k])
+            consider(found[..., k], low, high, size, path.name)
+    return worst, names
+
+
+def _range(low: float, high: float, values: Array) -> float:
+    """Size of a quantity: its range if it has one, else its largest value."""
+    if np.isfinite(low) and np.isfinite(high) and high > low:
+        return high - low
+    finite = values[np.isfinite(values)]
+    return max(float(np.max(np.abs(finite), initial=0.0)), 1e-3)
+
+
+def _tails(motion: PhaseTrajectory) -> Array:
+    """Highest Legendre coefficient of each interval's controls, relative to their range."""
+    layout = motion.layout
+    result = np.zeros(len(layout.intervals))
+    if layout.scheme.shoots or not motion.controls.shape[1]:
+        return result
+    spread = np.ptp(motion.controls, axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    for k, interval in enumerate(layout.intervals):
+        nodes = layout.scheme.basis(interval.degree).rates
+        if len(nodes) < 2:
+            result[k] = np.inf
+            continue
+        coefficients = np.linalg.solve(
+            legendre.legvander(2 * nodes - 1, len(nodes) - 1), motion.controls[interval.rates]
+        )
+        result[k] = np.max(np.abs(coefficients[-1]) / spread)
+    return result

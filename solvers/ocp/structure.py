@@ -1,0 +1,187 @@
+"""Where a motion changes its structure: switches of controls, and constraints that become active.
+
+Between such times the motion is smooth and a polynomial follows it; across them
+no refinement by halves gets rid of the error.  The times found here become knots
+of the mesh, decision variables that the solver then places exactly, and what
+stays at a limit between two knots is held there: else the solver would gain by
+polynomials that exceed the limit between nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from .estimate import Evaluator
+from .mesh import Held
+from .trajectory import PhaseTrajectory
+
+Array: TypeAlias = np.ndarray
+
+ACTIVE = 1e-4
+"""A limit is active within this part of the quantity's range."""
+CLOSEST = 2e-3
+"""Events closer than this part of a phase are one."""
+MOSTLY = 0.85
+"""A quantity is held where this part of the nodes of a section is at the limit."""
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Events of a phase and what holds between them.
+
+    Attributes
+    ----------
+    times:
+        Events, in order.
+    held:
+        For each of the len(times) + 1 stretches between them, the active limits.
+    """
+
+    times: tuple[float, ...]
+    held: tuple[tuple[Held, ...], ...]
+
+    @property
+    def signature(self) -> tuple[tuple[Held, ...], ...]:
+        """What is equal for two motions of the same structure."""
+        return self.held
+
+
+@dataclass(frozen=True)
+class _Quantity:
+    kind: str
+    number: int
+    status: Array
+    values: Array
+
+
+def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
+    """The structure of a phase's motion."""
+    layout = motion.layout
+    times = layout.rate_times(motion.boundaries)
+    order = np.argsort(times, kind="stable")
+    t = times[order]
+    quantities = _quantities(evaluator, motion, order, times)
+    found: list[float] = []
+    for quantity in quantities:
+        found += _changes(t, quantity, motion)
+    closest = CLOSEST * (motion.end - motion.start)
+    merged: list[float] = []
+    for time in sorted(found):
+        inside = motion.start + closest < time < motion.end - closest
+        if inside and (not merged or time - merged[-1] > closest):
+            merged.append(time)
+    # a stretch without nodes says nothing: its first event goes
+    ends = [motion.start, *merged, motion.end]
+    kept: list[float] = []
+    for left, time in zip(ends[:-2], merged, strict=True):
+        begin = kept[-1] if kept else left
+        if np.any((t > begin) & (t < time)):
+            kept.append(time)
+    edges = [motion.start, *kept, motion.end]
+    held = []
+    for left, right in zip(edges[:-1], edges[1:], strict=True):
+        inside_ = (t > left) & (t <= right)
+        own = []
+        for quantity in quantities:
+            for side in (-1, 1):
+                share = np.mean(quantity.status[inside_] == side) if np.any(inside_) else 0.0
+                if share >= MOSTLY:
+                    own.append(Held(quantity.kind, quantity.number, side))
+        held.append(tuple(own))
+    return Structure(tuple(kept), tuple(held))
+
+
+def _quantities(
+    evaluator: Evaluator, motion: PhaseTrajectory, order: Array, times: Array
+) -> list[_Quantity]:
+    """Controls, states and paths that touch a limit somewhere."""
+    layout, functions = motion.layout, evaluator.functions
+    found: list[_Quantity] = []
+
+    def consider(kind: str, k: int, values: Array, bounds: tuple[float, float]) -> None:
+        low, high = bounds
+        both = np.isfinite(low) and np.isfinite(high)
+        size = high - low if both else float(np.ptp(values))
+        if size <= 0 or low == high:
+            return
+        status = np.zeros(len(values), dtype=int)
+        status[values - low < ACTIVE * size] = -1
+        status[high - values < ACTIVE * size] = 1
+        if np.any(status):
+            found.append(_Quantity(kind, k, status, values))
+
+    for k, variable in enumerate(functions.controls):
+        consider("control", k, motion.controls[order, k], variable.bounds)
+    states = motion.states[layout.rate_state][order]
+    for k, variable in enumerate(functions.states):
+        consider("state", k, states[:, k], variable.bounds)
+    if functions.phase.paths:
+        values = evaluator.all(
+            motion.states[layout.rate_state], motion.controls, motion.algebraics, times
+        )["paths"][order]
+        for k, path in enumerate(functions.phase.paths):
+            consider("path", k, values[:, k], path.bounds)
+    return found
+
+
+def _changes(t: Array, quantity: _Quantity, motion: PhaseTrajectory) -> list[float]:
+    """Times where a quantity reaches or leaves its limits, or jumps between them."""
+    runs: list[list[int]] = []
+    for k, value in enumerate(quantity.status):
+        if runs and runs[-1][2] == value:
+            runs[-1][1] = k
+        else:
+            runs.append([k, k, int(value)])
+    values = quantity.values
+    result: list[float] = []
+    skip = False
+    for before, run, after in zip([None, *runs[:-1]], runs, [*runs[1:], None], strict=True):
+        if skip or before is None:
+            skip = False
+            continue
+        first, last, value = run
+        if (
+            quantity.kind == "control" and value == 0 and after is not None
+            and before[2] * after[2] < 0 and _intervals(motion, t[first], t[last]) <= 2
+        ):
+            # from one limit to the other within an interval or two: one switch, where
+            # the average of the control says
+            a, b = t[before[1]], t[after[0]]
+            span = slice(before[1], after[0] + 1)
+            mean = np.trapezoid(values[span], t[span]) / (b - a) if b > a else values[first]
+            share = (mean - values[after[0]]) / (values[before[1]] - values[after[0]])
+            result.append(float(a + np.clip(share, 0.02, 0.98) * (b - a)))
+            skip = True
+            continue
+        if quantity.kind != "control" and value != 0 and first == last:
+            result.append(float(t[first]))  # a touch point
+            skip = True
+            continue
+        result.append(float((t[before[1]] + t[first]) / 2))
+    return result
+
+
+def _intervals(motion: PhaseTrajectory, first: float, last: float) -> int:
+    """How many intervals a stretch of time touches."""
+    k, _ = motion.locate(np.array([first, last]))
+    return int(k[1] - k[0] + 1)
+
+
+def wrong_side(
+    held: Held, slopes: Array, size: float, tolerance: float = 1e-3
+) -> bool:
+    """Whether the cost would fall if a held control left its limit.
+
+    Parameters
+    ----------
+    held:
+        What is held.
+    slopes:
+        Derivatives of the Lagrangian in the held values.
+    size:
+        Size of such slopes elsewhere.
+    """
+    return bool(np.any(held.side * slopes > tolerance * size))
