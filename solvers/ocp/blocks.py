@@ -77,7 +77,7 @@ _NAMED = {"cse": True}
 
 
 def _nonzeros(matrix: ca.SX) -> ca.SX:
-    return matrix.nz[:] if matrix.nnz() else ca.SX(0, 1)
+    return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
 
 def _triplets(sparsity: ca.Sparsity) -> tuple[Array, Array]:

@@ -21,6 +21,15 @@ Array: TypeAlias = np.ndarray
 
 
 @dataclass(frozen=True)
+class Held:
+    """A quantity that stays at a limit: "control", "state" or "path", its number, -1 low or 1 high."""
+
+    kind: str
+    number: int
+    side: int
+
+
+@dataclass(frozen=True)
 class Section:
     """Intervals between two knots.
 
@@ -30,10 +39,13 @@ class Section:
         (n+1,) ends of the intervals, from 0 to 1.
     degrees:
         (n,) degree of the scheme on each.
+    held:
+        Limits that are active all along: what a motion's structure fixes there.
     """
 
     edges: tuple[float, ...]
     degrees: tuple[int, ...]
+    held: tuple[Held, ...] = ()
 
     @classmethod
     def uniform(cls, intervals: int, degree: int) -> Section:

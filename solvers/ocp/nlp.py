@@ -298,6 +298,20 @@ class NonlinearProgram:
         """The cost in physical units."""
         return float(self._outputs[1] @ self._block_values(x, p))
 
+    def gradient(self, x: Array, p: Array) -> Array:
+        """(n,) gradient of the cost in physical units."""
+        slopes = np.zeros(self.size)
+        for block in self.blocks:
+            if not len(block.cost_place):
+                continue
+            out, inp = block.function.jacobian_pattern
+            values = block.jacobian_values(x, p)
+            weights = np.zeros((block.function.size_y, block.count))
+            node, output = np.divmod(block.cost_place, block.function.size_y)
+            np.add.at(weights, (output, node), block.cost_weight)
+            np.add.at(slopes, block.inputs[:, inp], (weights[out] * values).T)
+        return slopes
+
     def _block_values(self, x: Array, p: Array) -> Array:
         return np.concatenate(
             [b.values(x, p).ravel(order="F") for b in self.blocks]

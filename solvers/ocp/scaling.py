@@ -5,7 +5,6 @@ Only the solver sees scaled numbers; tolerances and reports are in physical unit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -102,21 +101,6 @@ def _interior(program: NonlinearProgram) -> Array:
 
 def _cost_scale(program: NonlinearProgram, p: Array) -> float:
     """Largest scaled slope of the cost near the guess."""
-    slopes = np.zeros(program.size)
-    x = _interior(program)
-    for block in program.blocks:
-        if not len(block.cost_place):
-            continue
-        out, inp = block.function.jacobian_pattern
-        values = block.jacobian_values(x, p)
-        node, output = np.divmod(block.cost_place, block.function.size_y)
-        for n, o, w in zip(node, output, block.cost_weight, strict=True):
-            own = out == o
-            np.add.at(slopes, block.inputs[n, inp[own]], w * values[own, n])
+    slopes = program.gradient(_interior(program), p)
     largest = float(np.max(np.abs(slopes * program.variable_scale), initial=0.0))
     return largest if np.isfinite(largest) and largest > SMALLEST else 1.0
-
-
-def component_sizes(values: Sequence[Array]) -> Array:
-    """1 + the largest absolute value of each component: the measure of relative errors."""
-    return np.asarray(1.0 + np.max(np.abs(np.concatenate(values)), axis=0))

@@ -59,6 +59,7 @@ class PhaseIndices:
     fixed_times: Array
     integrals: Array
     endpoints: dict[tuple[str, str], int] = field(default_factory=dict)
+    path_rows: Array = field(default_factory=lambda: np.empty((0, 0), dtype=int))
     node_block: Block | None = None
     cost_block: Block | None = None
 
@@ -268,6 +269,7 @@ class Transcription:
                 at, np.array([p.bounds[0] for p in phase.paths]),
                 np.array([p.bounds[1] for p in phase.paths]), np.full(len(phase.paths), np.nan),
             )
+            indices.path_rows = found
             _direct(found, offset, ny, row, place, weight)
             offset += len(phase.paths)
         quadrature = np.zeros(count)
@@ -511,11 +513,31 @@ class Transcription:
                     )
                     lower[entry] = max(lower[entry], low)
                     upper[entry] = min(upper[entry], high)
+            self._hold(indices)
             for k, ends in ((0, phase.start_range), (-1, phase.end_range)):
                 if indices.times[k] >= 0:
                     put(indices.times[k : k + 1] if k == 0 else indices.times[-1:], ends)
         for place, variable in zip(self.parameters, self.problem.parameters(), strict=True):
             put(np.array([place]), variable.bounds)
+
+
+    def _hold(self, indices: PhaseIndices) -> None:
+        """Quantities that the structure keeps at a limit within a section."""
+        program, layout = self.program, indices.layout
+        for s, section in enumerate(layout.mesh.sections):
+            rates = np.flatnonzero(layout.rate_section == s)
+            for held in section.held:
+                if held.kind == "control":
+                    entries = indices.controls[rates, held.number]
+                elif held.kind == "state":
+                    entries = indices.states[layout.rate_state[rates], held.number]
+                else:
+                    rows = indices.path_rows[rates, held.number]
+                    limit = (program.row_lower if held.side < 0 else program.row_upper)[rows]
+                    program.row_lower[rows] = program.row_upper[rows] = limit
+                    continue
+                limit = (program.lower if held.side < 0 else program.upper)[entries]
+                program.lower[entries] = program.upper[entries] = limit
 
 
 def _direct(
