@@ -72,7 +72,7 @@ Notify = Callable[[str, int, int], None]
 
 
 @dataclass
-class _Runner:
+class Runner:
     """Runs commands of one build; ``stop`` ends those that still run."""
 
     running: set[int] = field(default_factory=set)
@@ -206,7 +206,7 @@ def compile_module(
     for name in (*kernels, *headers, f"{MODULE}.pyx"):
         (folder / name).write_text(files[name], encoding="utf-8")
 
-    runner = _Runner()
+    runner = Runner()
 
     def kernel(name: str) -> ObjectReport:
         target = folder / f"{name}.o"
@@ -256,7 +256,7 @@ def compile_module(
 
 
 def _in_parallel(
-    work: Sequence[Callable[[], ObjectReport]], jobs: int, runner: _Runner, tell: Notify
+    work: Sequence[Callable[[], ObjectReport]], jobs: int, runner: Runner, tell: Notify
 ) -> list[ObjectReport]:
     """Results of all calls; the first failure, or Ctrl-C, stops the others."""
     with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
