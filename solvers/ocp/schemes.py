@@ -148,6 +148,16 @@ def _collocation(nodes: tuple[float, ...]) -> Basis:
     return Basis(inner, c, places, states, rates, b)
 
 
+@lru_cache(maxsize=LARGEST_DEGREE)
+def _radau(degree: int) -> Basis:
+    return _collocation(tuple(radau_points(degree)))
+
+
+@lru_cache(maxsize=LARGEST_DEGREE)
+def _gauss(degree: int) -> Basis:
+    return _collocation(tuple((legendre.leggauss(degree)[0] + 1) / 2))
+
+
 @dataclass(frozen=True)
 class Radau(Scheme):
     """Radau pseudospectral collocation (right end included); the default."""
@@ -158,7 +168,7 @@ class Radau(Scheme):
 
     def basis(self, degree: int) -> Basis:
         """See :meth:`Scheme.basis`."""
-        return _collocation(tuple(radau_points(degree)))
+        return _radau(degree)
 
     def order(self, degree: int | None = None) -> int:
         """See :meth:`Scheme.order`."""
@@ -175,7 +185,7 @@ class Gauss(Scheme):
 
     def basis(self, degree: int) -> Basis:
         """See :meth:`Scheme.basis`."""
-        return _collocation(tuple((legendre.leggauss(degree)[0] + 1) / 2))
+        return _gauss(degree)
 
     def order(self, degree: int | None = None) -> int:
         """See :meth:`Scheme.order`."""
