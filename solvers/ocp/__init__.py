@@ -1,0 +1,37 @@
+"""Optimal control: direct collocation that refines, verifies and explains itself.
+
+A problem is stated in words and symbols (:class:`OptimalControlProblem`), solved
+on one mesh after another (:func:`solve`), re-simulated, and judged; what comes
+back is a :class:`Solution` with its :class:`Verdict`.
+"""
+
+from .errors import OptimalControlError, SealedSolutionError, SolverUnavailableError
+from .mesh import Mesh, Section
+from .phase import Phase
+from .problem import OptimalControlProblem
+from .schemes import Gauss, HermiteSimpson, MultipleShooting, Radau, Scheme, Trapezoid
+from .solution import Solution
+from .solving import solve
+from .status import Status
+from .verdict import Verdict, Violation
+
+__all__ = [
+    "Gauss",
+    "HermiteSimpson",
+    "Mesh",
+    "MultipleShooting",
+    "OptimalControlError",
+    "OptimalControlProblem",
+    "Phase",
+    "Radau",
+    "Scheme",
+    "SealedSolutionError",
+    "Section",
+    "Solution",
+    "SolverUnavailableError",
+    "Status",
+    "Trapezoid",
+    "Verdict",
+    "Violation",
+    "solve",
+]

@@ -32,12 +32,12 @@ class Evaluator:
 
     def __init__(self, functions: PhaseFunctions, s: Array, p: Array, ends: tuple[float, float]):
         self.functions = functions
-        self._s, self._p, self._ends = s, p, ends
+        self.parameters, self.constants, self.ends = s, p, ends
 
     def _call(self, function: ca.Function, x: Array, u: Array, z: Array, t: Array) -> Any:
         n = len(t)
-        columns = [x.T, u.T, z.T, np.tile(self._s[:, None], n), np.tile(self._p[:, None], n),
-                   t[None, :], np.full((1, n), self._ends[0]), np.full((1, n), self._ends[1])]
+        columns = [x.T, u.T, z.T, np.tile(self.parameters[:, None], n), np.tile(self.constants[:, None], n),
+                   t[None, :], np.full((1, n), self.ends[0]), np.full((1, n), self.ends[1])]
         many = function if n == 1 else function.map(n)
         return many(*(ca.DM(np.ascontiguousarray(c)) for c in columns))
 
@@ -71,7 +71,7 @@ class Evaluator:
         """(T, nx) rates with algebraic variables solved for."""
         own = self.functions.phase.explicit_rates
         if own is not None:
-            return np.asarray(own(x, u, self._s, self._p, t))
+            return np.asarray(own(x, u, self.parameters, self.constants, t))
         return self.all(x, u, self.solve_algebraics(x, u, z, t), t)["rates"]
 
 

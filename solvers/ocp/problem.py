@@ -1,7 +1,7 @@
 """The statement of an optimal-control problem: phases, parameters, costs and links, by name.
 
 Nothing here knows about meshes or solvers; :meth:`OptimalControlProblem.solve`
-hands the statement to :mod:`~bestiary.solvers.ocp.refinement`.
+hands the statement to :mod:`~bestiary.solvers.ocp.solving`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class OptimalControlProblem:
 
     def solve(self, **options: Any) -> Any:
         """Transcribe, solve, refine and verify; see :func:`~bestiary.solvers.ocp.solve`."""
-        from .refinement import solve
+        from .solving import solve
 
         return solve(self, **options)
 

@@ -1,0 +1,203 @@
+"""Re-simulation: what the found controls really do, apart from the scheme that found them.
+
+Every solve is replayed twice with Runge-Kutta steps that are halved until they
+agree: *per segment*, each interval from the solution's own state at its start,
+and *open loop*, from the first state to the end.  An unstable system may have a
+large open-loop error however good its solution is; the error of the segments is
+then the one that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import casadi as ca
+import numpy as np
+
+from .estimate import Evaluator, state_sizes
+from .trajectory import PhaseTrajectory
+
+Array: TypeAlias = np.ndarray
+
+FEWEST, MOST = 2, 256
+"""Steps in a segment."""
+
+
+@dataclass(frozen=True)
+class PhaseReplay:
+    """Errors of one phase, relative to the sizes of its states.
+
+    Attributes
+    ----------
+    segments:
+        (N, nx) at the end of each interval, from the solution's state at its start.
+    open_loop:
+        (N, nx) at the end of each interval, from the first state on; inf where the
+        simulation has left the numbers.
+    times:
+        (N,) ends of the intervals [s].
+    converged:
+        Whether halving the steps no longer changed the segments.
+    states:
+        (N+1, nx) open-loop states at the ends of intervals.
+    """
+
+    segments: Array
+    open_loop: Array
+    times: Array
+    converged: bool
+    states: Array
+
+    @property
+    def worst_segment(self) -> float:
+        """Largest error of a segment."""
+        return float(np.max(self.segments, initial=0.0))
+
+    @property
+    def worst_open_loop(self) -> float:
+        """Largest open-loop error."""
+        return float(np.max(self.open_loop, initial=0.0))
+
+
+def replay(
+    evaluators: Sequence[Evaluator], motions: Sequence[PhaseTrajectory], scales: Sequence[Array],
+    accuracy: float,
+) -> list[PhaseReplay]:
+    """Re-simulate all phases.
+
+    Parameters
+    ----------
+    evaluators, motions:
+        Equations and motion of each phase.
+    scales:
+        (nx,) scales of the states of each phase.
+    accuracy:
+        Relative change at which steps need not be halved again.
+    """
+    return [
+        _phase(e, m, state_sizes(m, s), accuracy)
+        for e, m, s in zip(evaluators, motions, scales, strict=True)
+    ]
+
+
+def _phase(
+    evaluator: Evaluator, motion: PhaseTrajectory, sizes: Array, accuracy: float
+) -> PhaseReplay:
+    starts = motion.layout.interval_starts
+    edges = motion.states[starts]
+    steps, before, converged = FEWEST, None, False
+    stepper = _Stepper(evaluator, motion)
+    while True:
+        ends = stepper.segments(edges[:-1], steps)
+        if before is not None:
+            change = np.max(np.abs(ends - before) / sizes, initial=0.0)
+            if np.isfinite(change) and change < accuracy:
+                ends = ends + (ends - before) / 15  # Richardson: the order is 4
+                converged = True
+                break
+        if steps >= MOST:
+            break
+        before, steps = ends, 2 * steps
+    segments = np.abs(ends - edges[1:]) / sizes
+    states = stepper.open_loop(edges[0], steps)
+    gaps = np.abs(states[1:] - edges[1:]) / sizes
+    return PhaseReplay(
+        np.where(np.isfinite(segments), segments, np.inf),
+        np.where(np.isfinite(gaps), gaps, np.inf), motion.edges[1:], converged, states,
+    )
+
+
+class _Stepper:
+    """Runge-Kutta steps on the intervals of a motion, with its controls."""
+
+    def __init__(self, evaluator: Evaluator, motion: PhaseTrajectory) -> None:
+        self._evaluator, self._motion = evaluator, motion
+        self._tables: dict[int, Any] = {}
+
+    def _table(self, steps: int) -> tuple[Array, Array, Array, Array]:
+        """Controls, algebraics and times at ends and middles of all steps, and the step lengths."""
+        if steps not in self._tables:
+            places = np.linspace(0.0, 1.0, 2 * steps + 1)
+            motion = self._motion
+            u = motion.on_intervals(places, "controls")
+            z = motion.on_intervals(places, "algebraics")
+            widths = np.diff(motion.edges)
+            t = motion.edges[:-1, None] + widths[:, None] * places
+            self._tables[steps] = u, z, t, widths / steps
+        found: tuple[Array, Array, Array, Array] = self._tables[steps]
+        return found
+
+    def segments(self, x: Array, steps: int) -> Array:
+        """(N, nx) ends of all intervals from their starts, all intervals at once."""
+        u, z, t, h = self._table(steps)
+        for k in range(steps):
+            x = self._step(
+                x, [u[:, 2 * k + j] for j in range(3)], [z[:, 2 * k + j] for j in range(3)],
+                [t[:, 2 * k + j] for j in range(3)], h[:, None],
+            )
+            if not np.any(np.isfinite(x)):
+                break
+        return x
+
+    def open_loop(self, x: Array, steps: int) -> Array:
+        """(N+1, nx) states at the ends of intervals, one after another."""
+        functions = self._evaluator.functions
+        if functions.z.numel() == 0 and functions.phase.explicit_rates is None:
+            return self._rolled(x, steps)
+        u, z, t, h = self._table(steps)
+        found = [x]
+        for n in range(len(h)):
+            for k in range(steps):
+                span = slice(2 * k, 2 * k + 3)
+                x = self._step(
+                    x[None], list(u[n, span][:, None]), list(z[n, span][:, None]),
+                    list(t[n, span][:, None]), h[n],
+                )[0]
+            found.append(x)
+            if not np.all(np.isfinite(x)):
+                found += [np.full_like(x, np.nan)] * (len(h) - n - 1)
+                break
+        return np.array(found)
+
+    def _step(
+        self, x: Array, u: Sequence[Array], z: Sequence[Array], t: Sequence[Array], h: Any
+    ) -> Array:
+        rates = self._evaluator.rates
+        with np.errstate(all="ignore"):
+            k1 = rates(x, u[0], z[0], t[0])
+            k2 = rates(x + h / 2 * k1, u[1], z[1], t[1])
+            k3 = rates(x + h / 2 * k2, u[1], z[1], t[1])
+            k4 = rates(x + h * k3, u[2], z[2], t[2])
+            return np.asarray(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
+
+    def _rolled(self, x: Array, steps: int) -> Array:
+        """The same in CasADi's loop, for explicit dynamics."""
+        functions, evaluator = self._evaluator.functions, self._evaluator
+        u, _, t, h = self._table(steps)
+        nx, nu = functions.x.numel(), functions.u.numel()
+        y, held = ca.SX.sym("y", nx), ca.SX.sym("u", nu, 3)
+        time, length = ca.SX.sym("t", 3), ca.SX.sym("h")
+
+        def rate(state: ca.SX, j: int) -> ca.SX:
+            return functions.explicit(
+                state, held[:, j], ca.SX(0, 1), evaluator.parameters, evaluator.constants,
+                time[j], *evaluator.ends,
+            )[0]
+
+        k1 = rate(y, 0)
+        k2 = rate(y + length / 2 * k1, 1)
+        k3 = rate(y + length / 2 * k2, 1)
+        k4 = rate(y + length * k3, 2)
+        step = ca.Function(
+            "step", [y, held, time, length], [y + length / 6 * (k1 + 2 * k2 + 2 * k3 + k4)],
+            {"cse": True},
+        )
+        count = len(h) * steps
+        spans = 2 * np.arange(steps)[:, None] + np.arange(3)  # (steps, 3)
+        held_values = u[:, spans].reshape(count * 3, nu).T
+        times = t[:, spans].reshape(count, 3).T
+        rolled = step.mapaccum("replay", count) if count > 1 else step
+        found = np.asarray(rolled(x, held_values, times, np.repeat(h, steps)[None, :]))
+        return np.vstack([x, found.T[steps - 1 :: steps]])
