@@ -27,27 +27,53 @@ EXTRA_POINTS = 2
 NEWTON_STEPS = 8
 
 
+class _Mapped:
+    """A CasADi function at many points, on NumPy's own memory: no conversions in a loop."""
+
+    def __init__(self, function: ca.Function, count: int) -> None:
+        many = function if count == 1 else function.map(count)
+        self._buffer, self._trigger = many.buffer()
+        sizes = [function.nnz_in(k) for k in range(function.n_in())]
+        self._inputs = [np.zeros((count, size)) for size in sizes]
+        for k, array in enumerate(self._inputs):
+            self._buffer.set_arg(k, memoryview(array))
+        self._shapes = [(count, function.nnz_out(k)) for k in range(function.n_out())]
+
+    def __call__(self, *values: Array) -> list[Array]:
+        for own, value in zip(self._inputs, values, strict=True):
+            own[...] = np.asarray(value).reshape(own.shape)
+        results = [np.empty(shape) for shape in self._shapes]
+        for k, array in enumerate(results):
+            self._buffer.set_res(k, memoryview(array))
+        self._trigger()
+        return results
+
+
 class Evaluator:
     """Rates of a phase at many points at once, algebraic variables solved for."""
 
     def __init__(self, functions: PhaseFunctions, s: Array, p: Array, ends: tuple[float, float]):
         self.functions = functions
         self.parameters, self.constants, self.ends = s, p, ends
+        self._mapped: dict[tuple[str, int], _Mapped] = {}
 
-    def _call(self, function: ca.Function, x: Array, u: Array, z: Array, t: Array) -> Any:
+    def _call(self, function: ca.Function, x: Array, u: Array, z: Array, t: Array) -> list[Array]:
+        """Outputs at all points, each (T, size)."""
         n = len(t)
-        columns = [x.T, u.T, z.T, np.tile(self.parameters[:, None], n), np.tile(self.constants[:, None], n),
-                   t[None, :], np.full((1, n), self.ends[0]), np.full((1, n), self.ends[1])]
-        many = function if n == 1 else function.map(n)
-        return many(*(ca.DM(np.ascontiguousarray(c)) for c in columns))
+        key = function.name(), n
+        if key not in self._mapped:
+            self._mapped[key] = _Mapped(function, n)
+        ends = np.broadcast_to(self.ends, (n, 2))
+        return self._mapped[key](
+            x, u, z, np.broadcast_to(self.parameters, (n, len(self.parameters))),
+            np.broadcast_to(self.constants, (n, len(self.constants))), t, ends[:, 0], ends[:, 1],
+        )
 
     def all(self, x: Array, u: Array, z: Array, t: Array) -> dict[str, Array]:
         """Rates, equations, paths, integrands and cost integrand: (T, ...) arrays."""
         found = self._call(self.functions.explicit, x, u, z, t)
         names = ("rates", "equations", "paths", "integrands", "cost")
-        return {
-            k: np.asarray(v).reshape(-1, len(t)).T for k, v in zip(names, found, strict=True)
-        }
+        return dict(zip(names, found, strict=True))
 
     def solve_algebraics(self, x: Array, u: Array, z: Array, t: Array) -> Array:
         """Algebraic variables that satisfy the equations, by Newton's method from ``z``."""
@@ -56,8 +82,8 @@ class Evaluator:
             return z
         for _ in range(NEWTON_STEPS):
             residual = self.all(x, u, z, t)["equations"]
-            slopes = np.asarray(self._call(self.functions.equation_slopes, x, u, z, t))
-            matrices = slopes.reshape(nz, len(t), nz).transpose(1, 0, 2)
+            (slopes,) = self._call(self.functions.equation_slopes, x, u, z, t)
+            matrices = slopes.reshape(len(t), nz, nz).transpose(0, 2, 1)  # column-major
             try:
                 step = np.linalg.solve(matrices, residual[..., None])[..., 0]
             except np.linalg.LinAlgError:
