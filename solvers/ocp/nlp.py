@@ -11,6 +11,7 @@ product each.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +19,9 @@ from typing import Any, TypeAlias
 
 import casadi as ca
 import numpy as np
-import scipy.sparse as sp
 
 from .blocks import Block
+from .sparse import Triplets, pattern, places
 
 Array: TypeAlias = np.ndarray
 Compile: TypeAlias = Callable[[ca.Function, int], ca.Function]
@@ -67,14 +68,14 @@ class NonlinearProgram:
     row_lower, row_upper, row_scale:
         (m,) arrays.
     linear:
-        (m, n) sparse matrix.
+        The linear part, (m, n).
     cost_scale:
         The solver's cost is the physical one divided by this.
     """
 
     def __init__(
         self, variables: int, blocks: Sequence[Block], groups: Sequence[RowGroup],
-        linear: sp.csr_array, row_lower: Array, row_upper: Array, constants: int,
+        linear: Triplets, row_lower: Array, row_upper: Array, constants: int,
     ) -> None:
         self.size = variables
         self.rows = len(row_lower)
@@ -93,82 +94,68 @@ class NonlinearProgram:
 
     # -- patterns ----------------------------------------------------------
     @cached_property
-    def _jacobian_terms(self) -> tuple[sp.csc_array, sp.csc_array, Array, Array, Array]:
-        """Rows and columns of the nonzeros, and the matrix from sources to nonzeros.
+    def _jacobian_terms(self) -> tuple[Array, Triplets]:
+        """Places of the nonzeros, and the matrix from sources to nonzeros.
 
         Sources are the nonzeros of all block Jacobians, then one constant 1.
         """
         rows, columns, sources, weights, offset = [], [], [], [], 0
         for block in self.blocks:
             out, inp = block.function.jacobian_pattern
-            ny, nnz = block.function.size_y, len(out)
-            node, output = np.divmod(block.place, ny)
-            order = np.argsort(output, kind="stable")
-            starts = np.searchsorted(output[order], np.arange(ny + 1))
-            for o in range(ny):
-                picked = order[starts[o] : starts[o + 1]]
-                own = np.flatnonzero(out == o)
-                if not len(picked) or not len(own):
-                    continue
-                n = node[picked]
-                rows.append(np.repeat(block.row[picked], len(own)))
-                columns.append(block.inputs[n][:, inp[own]].ravel())
-                sources.append((offset + n[:, None] * nnz + own[None, :]).ravel())
-                weights.append(np.repeat(block.weight[picked], len(own)))
-            offset += nnz * block.count
-        coo = self.linear.tocoo()
-        rows.append(coo.row)
-        columns.append(coo.col)
-        sources.append(np.full(coo.nnz, offset))
-        weights.append(coo.data)
-        r, c = np.concatenate(rows), np.concatenate(columns)
-        s, w = np.concatenate(sources), np.concatenate(weights)
-        keys, inverse = np.unique(c.astype(np.int64) * self.rows + r, return_inverse=True)
-        columns_of, rows_of = np.divmod(keys, self.rows)
-        matrix = sp.csc_array((w, (inverse, s)), shape=(len(keys), offset + 1))
-        return matrix, rows_of, columns_of, keys, inverse
+            pick, own = _matching(block.place % block.function.size_y, out)
+            node = block.place[pick] // block.function.size_y
+            rows.append(block.row[pick])
+            columns.append(block.inputs[node, inp[own]])
+            sources.append(offset + node * len(out) + own)
+            weights.append(block.weight[pick])
+            offset += len(out) * block.count
+        linear = self.linear
+        rows.append(linear.rows)
+        columns.append(linear.columns)
+        sources.append(np.full(len(linear.rows), offset))
+        weights.append(linear.values)
+        keys, inverse = places(np.concatenate(rows), np.concatenate(columns), self.rows)
+        return keys, Triplets(
+            inverse, np.concatenate(sources), np.concatenate(weights), (len(keys), offset + 1)
+        )
 
     @cached_property
-    def _hessian_terms(self) -> tuple[sp.csc_array, Array, Array]:
+    def _hessian_terms(self) -> tuple[Array, Triplets]:
+        """Places in the upper triangle, and the matrix from block Hessians to them."""
         rows, columns, sources, weights, offset = [], [], [], [], 0
         for block in self.blocks:
             a, b = block.function.hessian_pattern
-            nnz = len(a)
             first, second = block.inputs[:, a], block.inputs[:, b]
-            low, high = np.minimum(first, second), np.maximum(first, second)
-            rows.append(low.ravel())
-            columns.append(high.ravel())
-            sources.append(offset + np.arange(nnz * block.count))
+            rows.append(np.minimum(first, second).ravel())
+            columns.append(np.maximum(first, second).ravel())
+            sources.append(offset + np.arange(len(a) * block.count))
             twice = (first == second) & (a != b)[None, :]
             weights.append(np.where(twice, 2.0, 1.0).ravel())
-            offset += nnz * block.count
-        r, c = np.concatenate(rows), np.concatenate(columns)
-        keys, inverse = np.unique(c.astype(np.int64) * self.size + r, return_inverse=True)
-        columns_of, rows_of = np.divmod(keys, self.size)
-        matrix = sp.csc_array(
-            (np.concatenate(weights), (inverse, np.concatenate(sources))), shape=(len(keys), offset)
+            offset += len(a) * block.count
+        keys, inverse = places(np.concatenate(rows), np.concatenate(columns), self.size)
+        return keys, Triplets(
+            inverse, np.concatenate(sources), np.concatenate(weights), (len(keys), offset)
         )
-        return matrix, rows_of, columns_of
 
     @cached_property
-    def _outputs(self) -> tuple[sp.csr_array, Array]:
+    def _outputs(self) -> tuple[Triplets, Array]:
         """Matrix from all block outputs to rows, and the cost's weights of the outputs."""
-        rows, places, weights, offset = [], [], [], 0
-        for block in self.blocks:
-            rows.append(block.row)
-            places.append(block.place + offset)
-            weights.append(block.weight)
-            offset += block.count * block.function.size_y
-        cost = np.zeros(offset)
-        offset = 0
-        for block in self.blocks:
+        offsets = self._offsets
+        cost = np.zeros(offsets[-1])
+        for block, offset in zip(self.blocks, offsets[:-1], strict=True):
             np.add.at(cost, block.cost_place + offset, block.cost_weight)
-            offset += block.count * block.function.size_y
-        matrix = sp.csr_array(
-            (np.concatenate(weights), (np.concatenate(rows), np.concatenate(places))),
-            shape=(self.rows, offset),
+        matrix = Triplets(
+            np.concatenate([b.row for b in self.blocks]),
+            np.concatenate([b.place + k for b, k in zip(self.blocks, offsets[:-1], strict=True)]),
+            np.concatenate([b.weight for b in self.blocks]),
+            (self.rows, int(offsets[-1])),
         )
         return matrix, cost
+
+    @cached_property
+    def _offsets(self) -> Array:
+        """Where the outputs of each block begin, and their number."""
+        return np.cumsum([0, *(b.count * b.function.size_y for b in self.blocks)])
 
     # -- scaled functions for the solver -----------------------------------
     def functions(self) -> dict[str, ca.Function]:
@@ -176,41 +163,49 @@ class NonlinearProgram:
         x, p = ca.MX.sym("x", self.size), ca.MX.sym("p", self.constants)
         physical = x * ca.DM(self.variable_scale)
         arguments = [self._arguments(b, physical, p) for b in self.blocks]
-        active = [k for k, b in enumerate(self.blocks) if len(b.row)]
-        costs = [k for k, b in enumerate(self.blocks) if len(b.cost_place)]
+        used = [k for k, b in enumerate(self.blocks) if len(b.row) or len(b.cost_place)]
+        value, slope, curvature = self._compiled(used)
         outputs, cost_weights = self._outputs
-        offsets = np.cumsum([0, *(b.count * b.function.size_y for b in self.blocks)])
-
-        def span(k: int) -> slice:
-            return slice(int(offsets[k]), int(offsets[k + 1]))
-
-        def values(k: int) -> ca.MX:
-            function = self.compile(self.blocks[k].function.value, self.blocks[k].count)
-            return ca.vec(_mapped(function, self.blocks[k].count)(*arguments[k]))
-
-        found = {k: values(k) for k in sorted({*active, *costs})}
-        by_row = sp.diags_array(1 / self.row_scale) @ outputs
-        g = ca.mtimes(_dm(sp.diags_array(1 / self.row_scale) @ self.linear), physical)
-        for k in active:
-            g = g + ca.mtimes(_dm(by_row[:, span(k)]), found[k])
+        by_row = outputs.scaled(rows=1 / self.row_scale)
+        spans = [slice(*map(int, s)) for s in itertools.pairwise(self._offsets)]
         scale = 1 / self.cost_scale
-        f: Any = ca.MX(0)
-        for k in costs:
-            f = f + ca.mtimes(ca.DM(cost_weights[span(k)] * scale).T, found[k])
 
-        jacobian_sources = {
-            k: ca.vec(
-                _mapped(
-                    self.compile(self.blocks[k].function.jacobian, self.blocks[k].count),
-                    self.blocks[k].count,
-                )(*arguments[k])
-            )
-            for k in sorted({*active, *costs})
-        }
-        gradient = self._gradient(costs, jacobian_sources) * scale
-        jacobian = self._jacobian_values(active, jacobian_sources)
+        linear = self.linear.scaled(rows=1 / self.row_scale)
+        g = ca.mtimes(linear.as_casadi(), physical)
+        f: Any = ca.MX(0)
+        slopes: dict[int, ca.MX] = {}
+        for k in used:
+            block, span = self.blocks[k], spans[k]
+            found = ca.vec(value[k](*arguments[k]))
+            if len(block.row):
+                g = ca.mac(by_row.part(span.start, span.stop).as_casadi(), found, g)
+            if len(block.cost_place):
+                f = f + ca.dot(ca.DM(cost_weights[span] * scale), found)
+            slopes[k] = ca.vec(slope[k](*arguments[k]))
+        gradient = self._gradient(slopes, scale)
+        jacobian = self._jacobian_values(slopes)
         lam_f, lam_g = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.rows)
-        hessian = self._hessian_values(arguments, lam_f * scale, lam_g, by_row, cost_weights, span)
+        keys, matrix = self._hessian_terms
+        low, high = keys % self.size, keys // self.size
+        matrix = matrix.scaled(rows=self.variable_scale[low] * self.variable_scale[high])
+        hessian: Any = ca.MX(ca.DM.zeros(len(keys), 1))
+        offset = 0
+        for k, block in enumerate(self.blocks):
+            width = len(block.function.hessian_pattern[0]) * block.count
+            if width and k in curvature:
+                span = spans[k]
+                weights: Any = ca.MX(ca.DM.zeros(span.stop - span.start, 1))
+                if len(block.row):
+                    back = by_row.part(span.start, span.stop).transposed
+                    weights = ca.mac(back.as_casadi(), lam_g, weights)
+                if len(block.cost_place):
+                    weights = weights + lam_f * ca.DM(cost_weights[span] * scale)
+                weights = ca.reshape(weights, block.function.size_y, block.count)
+                source = ca.vec(curvature[k](*arguments[k], weights))
+                own = matrix.part(offset, offset + width)
+                hessian = ca.mac(own.as_casadi(), source, hessian)
+            offset += width
+        hessian = _with_pattern(hessian, pattern(self.size, self.size, keys))
         names = ["x", "p"]
         return {
             "nlp": ca.Function("nlp", [x, p], [f, g], names, ["f", "g"]),
@@ -222,77 +217,64 @@ class NonlinearProgram:
             ),
         }
 
+    def _compiled(self, used: Sequence[int]) -> tuple[dict[int, ca.Function], ...]:
+        """Values, Jacobians and Hessians of the used blocks by number, mapped over their nodes."""
+        wanted: list[tuple[int, int, ca.Function]] = []
+        for k in used:
+            function = self.blocks[k].function
+            wanted += [(0, k, function.value), (1, k, function.jacobian)]
+            if len(function.hessian_pattern[0]):
+                wanted.append((2, k, function.hessian))
+        pairs = [(f, self.blocks[k].count) for _, k, f in wanted]
+        together = getattr(self.compile, "prepare", None)
+        made = together(pairs) if together else [self.compile(*pair) for pair in pairs]
+        found: tuple[dict[int, ca.Function], ...] = ({}, {}, {})
+        for (kind, k, _), function in zip(wanted, made, strict=True):
+            count = self.blocks[k].count
+            found[kind][k] = function if count == 1 else function.map(count)
+        return found
+
     @staticmethod
     def _arguments(block: Block, physical: ca.MX, p: ca.MX) -> tuple[Any, Any]:
         w = ca.reshape(physical[block.inputs.ravel().tolist()], block.function.size_w, block.count)
         return w, block.constant_argument(p)
 
-    def _gradient(self, costs: Sequence[int], sources: dict[int, ca.MX]) -> Any:
-        total: Any = ca.MX(self.size, 1)
-        for k in costs:
+    def _gradient(self, slopes: dict[int, ca.MX], scale: float) -> Any:
+        total: Any = ca.MX(ca.DM.zeros(self.size, 1))
+        for k, source in slopes.items():
             block = self.blocks[k]
             out, inp = block.function.jacobian_pattern
-            node, output = np.divmod(block.cost_place, block.function.size_y)
-            rows, columns, weights = [], [], []
-            for o in np.unique(output):
-                own = np.flatnonzero(out == o)
-                picked = output == o
-                n = node[picked]
-                rows.append(block.inputs[n][:, inp[own]].ravel())
-                columns.append((n[:, None] * len(out) + own[None, :]).ravel())
-                weights.append(np.repeat(block.cost_weight[picked], len(own)))
-            matrix = sp.csc_array(
-                (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))),
-                shape=(self.size, len(out) * block.count),
+            pick, own = _matching(block.cost_place % block.function.size_y, out)
+            if not len(pick):
+                continue
+            node = block.cost_place[pick] // block.function.size_y
+            matrix = Triplets(
+                block.inputs[node, inp[own]], node * len(out) + own,
+                block.cost_weight[pick] * scale, (self.size, len(out) * block.count),
             )
-            total = total + ca.mtimes(
-                _dm(sp.diags_array(self.variable_scale) @ matrix), sources[k]
-            )
-        return ca.densify(total)
+            total = ca.mac(matrix.scaled(rows=self.variable_scale).as_casadi(), source, total)
+        return total
 
-    def _jacobian_values(self, active: Sequence[int], sources: dict[int, ca.MX]) -> ca.MX:
-        matrix, rows, columns, _, _ = self._jacobian_terms
-        factor = self.variable_scale[columns] / self.row_scale[rows]
-        scaled = (sp.diags_array(factor) @ matrix).tocsc()
-        values = ca.MX(ca.DM(scaled[:, [-1]].toarray()))
+    def _jacobian_values(self, slopes: dict[int, ca.MX]) -> ca.MX:
+        keys, matrix = self._jacobian_terms
+        row, column = keys % max(self.rows, 1), keys // max(self.rows, 1)
+        matrix = matrix.scaled(rows=self.variable_scale[column] / self.row_scale[row])
+        one = matrix.shape[1] - 1
+        values = ca.MX(ca.DM(matrix.part(one, one + 1).times(np.ones(1))))
         offset = 0
         for k, block in enumerate(self.blocks):
             width = len(block.function.jacobian_pattern[0]) * block.count
-            if k in active and width:
-                values = values + ca.mtimes(_dm(scaled[:, offset : offset + width]), sources[k])
+            if len(block.row) and width:
+                own = matrix.part(offset, offset + width)
+                values = ca.mac(own.as_casadi(), slopes[k], values)
             offset += width
-        return ca.MX(_sparsity(self.rows, self.size, rows, columns), values)
-
-    def _hessian_values(
-        self, arguments: Sequence[tuple[Any, Any]], lam_f: Any, lam_g: Any,
-        by_row: sp.csr_array, cost_weights: Array, span: Callable[[int], slice],
-    ) -> ca.MX:
-        matrix, rows, columns = self._hessian_terms
-        scaled = (
-            sp.diags_array(self.variable_scale[rows] * self.variable_scale[columns]) @ matrix
-        ).tocsc()
-        values: Any = ca.MX.zeros(len(rows), 1)
-        offset = 0
-        for k, block in enumerate(self.blocks):
-            width = len(block.function.hessian_pattern[0]) * block.count
-            if width:
-                weights: Any = ca.mtimes(_dm(by_row[:, span(k)].T), lam_g)
-                if len(block.cost_place):
-                    weights = weights + lam_f * ca.DM(cost_weights[span(k)])
-                weights = ca.reshape(
-                    ca.densify(weights), block.function.size_y, block.count
-                )
-                function = self.compile(block.function.hessian, block.count)
-                source = ca.vec(_mapped(function, block.count)(*arguments[k], weights))
-                values = values + ca.mtimes(_dm(scaled[:, offset : offset + width]), source)
-            offset += width
-        return ca.MX(_sparsity(self.size, self.size, rows, columns), ca.densify(values))
+        return _with_pattern(values, pattern(self.rows, self.size, keys))
 
     # -- physical values for reports ---------------------------------------
     def residuals(self, x: Array, p: Array) -> Array:
         """(m,) g(x) in physical units."""
         outputs, _ = self._outputs
-        return np.asarray(self.linear @ x + outputs @ self._block_values(x, p))
+        return self.linear.times(x) + outputs.times(self._block_values(x, p))
 
     def cost(self, x: Array, p: Array) -> float:
         """The cost in physical units."""
@@ -317,28 +299,29 @@ class NonlinearProgram:
             [b.values(x, p).ravel(order="F") for b in self.blocks]
         )
 
-    def jacobian(self, x: Array, p: Array) -> sp.csc_array:
-        """(m, n) Jacobian of the rows in physical units."""
-        matrix, rows, columns, _, _ = self._jacobian_terms
+    def jacobian_entries(self, x: Array, p: Array) -> Triplets:
+        """The nonzeros of the (m, n) Jacobian of the rows in physical units."""
+        keys, matrix = self._jacobian_terms
         sources = [b.jacobian_values(x, p).ravel(order="F") for b in self.blocks]
-        values = matrix @ np.append(np.concatenate(sources), 1.0)
-        return sp.csc_array((values, (rows, columns)), shape=(self.rows, self.size))
+        values = matrix.times(np.append(np.concatenate(sources), 1.0))
+        height = max(self.rows, 1)
+        return Triplets(keys % height, keys // height, values, (self.rows, self.size))
+
+    def jacobian(self, x: Array, p: Array) -> Any:
+        """(m, n) Jacobian of the rows in physical units, a ``scipy.sparse.csc_array``."""
+        return self.jacobian_entries(x, p).as_scipy()
 
 
-def _mapped(function: ca.Function, count: int) -> ca.Function:
-    return function if count == 1 else function.map(count)
+def _matching(output: Array, out: Array) -> tuple[Array, Array]:
+    """All pairs of an entry of ``output`` and one of ``out`` that are equal: their numbers."""
+    order = np.argsort(out, kind="stable")
+    first = np.searchsorted(out[order], output, side="left")
+    many = np.searchsorted(out[order], output, side="right") - first
+    pick = np.repeat(np.arange(len(output)), many)
+    step = np.arange(len(pick)) - np.repeat(np.cumsum(many) - many, many)
+    return pick, order[np.repeat(first, many) + step]
 
 
-def _dm(matrix: Any) -> ca.DM:
-    csc = matrix.tocsc()
-    csc.sort_indices()
-    sparsity = ca.Sparsity(
-        csc.shape[0], csc.shape[1], csc.indptr.tolist(), csc.indices.tolist()
-    )
-    return ca.DM(sparsity, csc.data)
-
-
-def _sparsity(rows: int, columns: int, row: Array, column: Array) -> ca.Sparsity:
-    """Pattern of nonzeros that are sorted by column, then row."""
-    starts = np.searchsorted(column, np.arange(columns + 1))
-    return ca.Sparsity(rows, columns, starts.tolist(), row.tolist())
+def _with_pattern(values: ca.MX, sparsity: ca.Sparsity) -> ca.MX:
+    """The column of values as the nonzeros of a matrix."""
+    return ca.sparsity_cast(values, sparsity)

@@ -251,7 +251,8 @@ def _structure_is_wrong(transcription: Transcription, outcome: Outcome, p: Array
     """Whether a section has collapsed, or the cost would gain by leaving a held limit."""
     program = transcription.program
     x = outcome.x
-    slopes = program.gradient(x, p) + program.jacobian(x, p).T @ outcome.row_multipliers
+    jacobian = program.jacobian_entries(x, p)
+    slopes = program.gradient(x, p) + jacobian.transposed_times(outcome.row_multipliers)
     for indices in transcription.phases:
         boundaries = indices.boundaries(x)
         mesh = indices.layout.mesh

@@ -73,10 +73,10 @@ def scale(transcription: Transcription, p: Array, cost_size: float | None = None
 
 def _scale_rows(transcription: Transcription, p: Array) -> None:
     program = transcription.program
-    jacobian = program.jacobian(_interior(program), p).tocoo()
+    jacobian = program.jacobian_entries(_interior(program), p)
     size = np.zeros(program.rows)
-    values = np.abs(jacobian.data) * program.variable_scale[jacobian.col]
-    np.maximum.at(size, jacobian.row, np.where(np.isfinite(values), values, 0.0))
+    values = np.abs(jacobian.values) * program.variable_scale[jacobian.columns]
+    np.maximum.at(size, jacobian.rows, np.where(np.isfinite(values), values, 0.0))
     state_scale = {
         i.phase.name: program.variable_scale[i.states[0]] for i in transcription.phases
     }

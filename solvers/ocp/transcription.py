@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 import casadi as ca
 import numpy as np
-import scipy.sparse as sp
 
 from .blocks import Block, NodeFunction
 from .functions import PhaseFunctions
@@ -23,6 +22,7 @@ from .nlp import NonlinearProgram, RowGroup
 from .phase import Phase
 from .problem import OptimalControlProblem
 from .schemes import Scheme, lagrange_values
+from .sparse import Triplets
 from .variables import Range, Variable
 
 Array: TypeAlias = np.ndarray
@@ -144,7 +144,7 @@ class Transcription:
             if rows.entries
             else (np.empty(0, int), np.empty(0, int), np.empty(0))
         )
-        linear = sp.csr_array((v, (r, c)), shape=(rows.count, self._next))
+        linear = Triplets(r, c, v, (rows.count, self._next))
         self.program = NonlinearProgram(
             self._next, blocks, rows.groups, linear,
             _joined(rows.lower), _joined(rows.upper), len(problem.constants()),
