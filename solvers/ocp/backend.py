@@ -93,9 +93,14 @@ def probe(linear_solver: str) -> str | None:
     x = ca.SX.sym("x")
     try:
         solver = ca.nlpsol(
-            "probe", "ipopt", {"x": x, "f": (x - 1) ** 2},
-            {"print_time": False, "show_eval_warnings": False,
-             "ipopt": {"linear_solver": linear_solver, "print_level": 0, "sb": "yes"}},
+            "probe",
+            "ipopt",
+            {"x": x, "f": (x - 1) ** 2},
+            {
+                "print_time": False,
+                "show_eval_warnings": False,
+                "ipopt": {"linear_solver": linear_solver, "print_level": 0, "sb": "yes"},
+            },
         )
         found = solver(x0=0.0)
         status = solver.stats()["return_status"]
@@ -131,8 +136,12 @@ class _Monitor(ca.Callback):
     """Keeps the best iterate, tells the watcher, and stops when asked."""
 
     def __init__(
-        self, program: NonlinearProgram, watch: Watch | None, stop: threading.Event,
-        lower: Array, upper: Array,
+        self,
+        program: NonlinearProgram,
+        watch: Watch | None,
+        stop: threading.Event,
+        lower: Array,
+        upper: Array,
     ) -> None:
         super().__init__()
         self._n, self._m, self._np = program.size, program.rows, program.constants
@@ -256,15 +265,19 @@ def ipopt(
     if warm:
         settings |= {
             "mu_init": 1e-4,
-            "bound_push": 1e-6, "bound_frac": 1e-6,
-            "slack_bound_push": 1e-6, "slack_bound_frac": 1e-6,
+            "bound_push": 1e-6,
+            "bound_frac": 1e-6,
+            "slack_bound_push": 1e-6,
+            "slack_bound_frac": 1e-6,
         }
     duals = row_multipliers is not None and bound_multipliers is not None
     if duals:
         settings |= {
             "warm_start_init_point": "yes",
-            "warm_start_bound_push": 1e-9, "warm_start_bound_frac": 1e-9,
-            "warm_start_slack_bound_push": 1e-9, "warm_start_slack_bound_frac": 1e-9,
+            "warm_start_bound_push": 1e-9,
+            "warm_start_bound_frac": 1e-9,
+            "warm_start_slack_bound_push": 1e-9,
+            "warm_start_slack_bound_frac": 1e-9,
             "warm_start_mult_bound_push": 1e-9,
             "mu_init": 1e-7,
         }
@@ -273,7 +286,9 @@ def ipopt(
     monitor = _Monitor(program, watch, stop or threading.Event(), lower, upper)
     try:
         solver = ca.nlpsol(
-            "solver", "ipopt", functions["nlp"],
+            "solver",
+            "ipopt",
+            functions["nlp"],
             {
                 **{k: functions[k] for k in ("grad_f", "jac_g", "hess_lag")},
                 "ipopt": settings,
@@ -288,8 +303,11 @@ def ipopt(
         ready = time.perf_counter()
         start = {
             "x0": program.guess / sx,
-            "lbx": program.lower / sx, "ubx": program.upper / sx,
-            "lbg": lower, "ubg": upper, "p": p,
+            "lbx": program.lower / sx,
+            "ubx": program.upper / sx,
+            "lbg": lower,
+            "ubg": upper,
+            "p": p,
         }
         if duals:
             start["lam_g0"] = row_multipliers * sg / program.cost_scale
@@ -310,23 +328,31 @@ def ipopt(
         raise OptimalControlError(f"IPOPT does not know an option, or its value, among: {settings}")
     status = _STATUS.get(message, Status.FAILED)
     scaled = np.asarray(found["x"]).ravel()
-    if not status.converged and monitor.best_x is not None and (
-        status is Status.INTERRUPTED or not np.all(np.isfinite(scaled))
+    if (
+        not status.converged
+        and monitor.best_x is not None
+        and (status is Status.INTERRUPTED or not np.all(np.isfinite(scaled)))
     ):
         scaled = monitor.best_x
     x = np.clip(scaled * sx, program.lower, program.upper)
-    history = {
-        k: np.asarray(v, dtype=float) for k, v in (stats.get("iterations") or {}).items()
-    }
+    history = {k: np.asarray(v, dtype=float) for k, v in (stats.get("iterations") or {}).items()}
     outcome = Outcome(
-        status, message, x,
+        status,
+        message,
+        x,
         np.asarray(found["lam_g"]).ravel() / sg * program.cost_scale,
         np.asarray(found["lam_x"]).ravel() / sx * program.cost_scale,
-        program.cost(x, p), int(stats["iter_count"]),
-        time.perf_counter() - ready, ready - begun, history,
+        program.cost(x, p),
+        int(stats["iter_count"]),
+        time.perf_counter() - ready,
+        ready - begun,
+        history,
     )
     _LOG.info(
         "ipopt: %s after %d iterations, %.2f s, cost %.9g",
-        message, outcome.iterations, outcome.seconds, outcome.cost,
+        message,
+        outcome.iterations,
+        outcome.seconds,
+        outcome.cost,
     )
     return outcome

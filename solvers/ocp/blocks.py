@@ -104,8 +104,14 @@ class Block:
     """
 
     def __init__(
-        self, function: NodeFunction, inputs: Array, constants: Array,
-        row: Array, place: Array, weight: Array, constant_places: Array | None = None,
+        self,
+        function: NodeFunction,
+        inputs: Array,
+        constants: Array,
+        row: Array,
+        place: Array,
+        weight: Array,
+        constant_places: Array | None = None,
     ) -> None:
         self.function = function
         self.inputs = inputs

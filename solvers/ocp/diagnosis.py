@@ -50,8 +50,11 @@ def _violation(
         time = float(b[section] + share * (b[section + 1] - b[section]))
     prefix = f"{group.phase}: " if group.phase else ""
     return Violation(
-        f"{prefix}{group.kind} {group.names[component]}", amount, relative,
-        group.units[component], time,
+        f"{prefix}{group.kind} {group.names[component]}",
+        amount,
+        relative,
+        group.units[component],
+        time,
     )
 
 
@@ -86,6 +89,12 @@ def judge(
         # the replay is the judge: the estimate was stricter than need be
         status = Status.SOLVED
     return Verdict(
-        status, tuple(reasons), "", tuple(found), segment, open_loop,
-        last.worst if last else float("nan"), last.overshoot if last else float("nan"),
+        status,
+        tuple(reasons),
+        "",
+        tuple(found),
+        segment,
+        open_loop,
+        last.worst if last else float("nan"),
+        last.overshoot if last else float("nan"),
     )

@@ -65,8 +65,14 @@ class Evaluator:
             self._mapped[key] = _Mapped(function, n)
         ends = np.broadcast_to(self.ends, (n, 2))
         return self._mapped[key](
-            x, u, z, np.broadcast_to(self.parameters, (n, len(self.parameters))),
-            np.broadcast_to(self.constants, (n, len(self.constants))), t, ends[:, 0], ends[:, 1],
+            x,
+            u,
+            z,
+            np.broadcast_to(self.parameters, (n, len(self.parameters))),
+            np.broadcast_to(self.constants, (n, len(self.constants))),
+            t,
+            ends[:, 0],
+            ends[:, 1],
         )
 
     def all(self, x: Array, u: Array, z: Array, t: Array) -> dict[str, Array]:
@@ -242,9 +248,9 @@ def _overshoots(
         z = motion.on_intervals(places, "algebraics")
         t = motion.edges[:-1, None] + np.diff(motion.edges)[:, None] * places
         n = count * len(places)
-        found = evaluator.all(
-            x.reshape(n, -1), u.reshape(n, -1), z.reshape(n, -1), t.ravel()
-        )["paths"].reshape(count, len(places), -1)
+        found = evaluator.all(x.reshape(n, -1), u.reshape(n, -1), z.reshape(n, -1), t.ravel())[
+            "paths"
+        ].reshape(count, len(places), -1)
         for k, path in enumerate(functions.phase.paths):
             low, high = path.bounds
             size = _range(low, high, found[..., k])

@@ -108,12 +108,19 @@ class PhaseFunctions:
         length = self.finish - self.begin
         flow = ca.Function(
             "flow",
-            [self.x, self.u, self.s, self.p, self.begin, self.finish, self._phase_times, self.place],
+            [
+                self.x,
+                self.u,
+                self.s,
+                self.p,
+                self.begin,
+                self.finish,
+                self._phase_times,
+                self.place,
+            ],
             [
                 self._in_place(length * self.rates),
-                self._in_place(
-                    length * ca.vertcat(self.integrands, ca.sum1(self.cost_integrands))
-                ),
+                self._in_place(length * ca.vertcat(self.integrands, ca.sum1(self.cost_integrands))),
             ],
         )
         times = [self.begin, self.finish, *([self._phase_times] if self.uses_phase_times else [])]
@@ -148,12 +155,21 @@ class PhaseFunctions:
         return ca.Function(
             "explicit",
             [
-                self.x, self.u, self.z, self.s, self.p,
-                self.phase.time, self.phase.start_time, self.phase.end_time,
+                self.x,
+                self.u,
+                self.z,
+                self.s,
+                self.p,
+                self.phase.time,
+                self.phase.start_time,
+                self.phase.end_time,
             ],
             [
-                ca.densify(self.rates), ca.densify(self.equations), ca.densify(self.paths),
-                ca.densify(self.integrands), ca.densify(ca.sum1(self.cost_integrands)),
+                ca.densify(self.rates),
+                ca.densify(self.equations),
+                ca.densify(self.paths),
+                ca.densify(self.integrands),
+                ca.densify(ca.sum1(self.cost_integrands)),
             ],
             names,
             ["rates", "equations", "paths", "integrands", "cost"],
@@ -166,8 +182,14 @@ class PhaseFunctions:
         return ca.Function(
             "equation_slopes",
             [
-                self.x, self.u, self.z, self.s, self.p,
-                self.phase.time, self.phase.start_time, self.phase.end_time,
+                self.x,
+                self.u,
+                self.z,
+                self.s,
+                self.p,
+                self.phase.time,
+                self.phase.start_time,
+                self.phase.end_time,
             ],
             [ca.densify(ca.jacobian(self.equations, self.z))],
             {"cse": True},

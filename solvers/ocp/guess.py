@@ -49,8 +49,10 @@ def initial_guess(transcription: Transcription) -> None:
 
 
 def resampled_guess(
-    transcription: Transcription, trajectories: Sequence[PhaseTrajectory],
-    parameters: Array, boundaries: Sequence[Array],
+    transcription: Transcription,
+    trajectories: Sequence[PhaseTrajectory],
+    parameters: Array,
+    boundaries: Sequence[Array],
 ) -> None:
     """Fill the program's guess from a motion that was found on other meshes.
 

@@ -33,9 +33,7 @@ def trajectories(transcription: Transcription, x: Array, p: Array) -> list[Phase
     ]
 
 
-def _trajectory(
-    indices: PhaseIndices, evaluator: Evaluator, x: Array, p: Array
-) -> PhaseTrajectory:
+def _trajectory(indices: PhaseIndices, evaluator: Evaluator, x: Array, p: Array) -> PhaseTrajectory:
     layout, boundaries = indices.layout, indices.boundaries(x)
     states = x[indices.states]
     controls, algebraics = x[indices.controls], x[indices.algebraics]

@@ -74,8 +74,14 @@ class NonlinearProgram:
     """
 
     def __init__(
-        self, variables: int, blocks: Sequence[Block], groups: Sequence[RowGroup],
-        linear: Triplets, row_lower: Array, row_upper: Array, constants: int,
+        self,
+        variables: int,
+        blocks: Sequence[Block],
+        groups: Sequence[RowGroup],
+        linear: Triplets,
+        row_lower: Array,
+        row_upper: Array,
+        constants: int,
     ) -> None:
         self.size = variables
         self.rows = len(row_lower)
@@ -171,7 +177,7 @@ class NonlinearProgram:
         scale = 1 / self.cost_scale
 
         linear = self.linear.scaled(rows=1 / self.row_scale)
-        g = ca.mtimes(linear.as_casadi(), physical)
+        g: Any = ca.mac(linear.as_casadi(), physical, ca.MX(ca.DM.zeros(self.rows, 1)))
         f: Any = ca.MX(0)
         slopes: dict[int, ca.MX] = {}
         for k in used:
@@ -212,8 +218,11 @@ class NonlinearProgram:
             "grad_f": ca.Function("nlp_grad_f", [x, p], [f, gradient], names, ["f", "grad_f_x"]),
             "jac_g": ca.Function("nlp_jac_g", [x, p], [g, jacobian], names, ["g", "jac_g_x"]),
             "hess_lag": ca.Function(
-                "nlp_hess_l", [x, p, lam_f, lam_g], [hessian],
-                ["x", "p", "lam_f", "lam_g"], ["triu_hess_gamma_x_x"],
+                "nlp_hess_l",
+                [x, p, lam_f, lam_g],
+                [hessian],
+                ["x", "p", "lam_f", "lam_g"],
+                ["triu_hess_gamma_x_x"],
             ),
         }
 
@@ -249,8 +258,10 @@ class NonlinearProgram:
                 continue
             node = block.cost_place[pick] // block.function.size_y
             matrix = Triplets(
-                block.inputs[node, inp[own]], node * len(out) + own,
-                block.cost_weight[pick] * scale, (self.size, len(out) * block.count),
+                block.inputs[node, inp[own]],
+                node * len(out) + own,
+                block.cost_weight[pick] * scale,
+                (self.size, len(out) * block.count),
             )
             total = ca.mac(matrix.scaled(rows=self.variable_scale).as_casadi(), source, total)
         return total
@@ -295,9 +306,7 @@ class NonlinearProgram:
         return slopes
 
     def _block_values(self, x: Array, p: Array) -> Array:
-        return np.concatenate(
-            [b.values(x, p).ravel(order="F") for b in self.blocks]
-        )
+        return np.concatenate([b.values(x, p).ravel(order="F") for b in self.blocks])
 
     def jacobian_entries(self, x: Array, p: Array) -> Triplets:
         """The nonzeros of the (m, n) Jacobian of the rows in physical units."""

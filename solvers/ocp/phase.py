@@ -173,9 +173,7 @@ class Phase:
         for name, unit, size in zip(listed, unit_list, sizes, strict=True):
             if name in reserved or self.problem.has_name(name):
                 raise OptimalControlError(f"{label}: the name {name!r} is taken")
-            symbols.append(
-                self._names.add(Variable(name, unit, ca.SX.sym(name), FREE, size))
-            )
+            symbols.append(self._names.add(Variable(name, unit, ca.SX.sym(name), FREE, size)))
             group.append(name)
         return tuple(symbols)
 
@@ -267,7 +265,11 @@ class Phase:
             self._names.replace(variable.bounded(as_range(value, f"{self._label}: bound {name}")))
 
     def path(
-        self, name: str, expression: Any, low: float | None = None, high: float | None = None,
+        self,
+        name: str,
+        expression: Any,
+        low: float | None = None,
+        high: float | None = None,
         unit: str = "",
     ) -> None:
         """Constrain an expression at all times: low <= expression <= high (None: no limit)."""
@@ -341,22 +343,26 @@ class Phase:
 
     # -- cost --------------------------------------------------------------
     def minimize(
-        self, integral: Any = None, final: Any = None, initial: Any = None,
+        self,
+        integral: Any = None,
+        final: Any = None,
+        initial: Any = None,
         name: str | None = None,
     ) -> None:
         """Add to the cost: an integral over the phase, a value at its end or its start."""
         self._cost(1.0, integral, final, initial, name)
 
     def maximize(
-        self, integral: Any = None, final: Any = None, initial: Any = None,
+        self,
+        integral: Any = None,
+        final: Any = None,
+        initial: Any = None,
         name: str | None = None,
     ) -> None:
         """Subtract from the cost; arguments as of :meth:`minimize`."""
         self._cost(-1.0, integral, final, initial, name)
 
-    def _cost(
-        self, sign: float, integral: Any, final: Any, initial: Any, name: str | None
-    ) -> None:
+    def _cost(self, sign: float, integral: Any, final: Any, initial: Any, name: str | None) -> None:
         if integral is None and final is None and initial is None:
             raise OptimalControlError(f"{self._label}: cost: give integral=, final= or initial=")
         if integral is not None:
@@ -366,7 +372,9 @@ class Phase:
         if final is not None:
             self.problem.add_cost(sign * self.final(final), name or f"{self.name} final value")
         if initial is not None:
-            self.problem.add_cost(sign * self.initial(initial), name or f"{self.name} initial value")
+            self.problem.add_cost(
+                sign * self.initial(initial), name or f"{self.name} initial value"
+            )
 
     # -- guess -------------------------------------------------------------
     def guess(self, times: Any = None, **values: Any) -> None:

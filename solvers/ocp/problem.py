@@ -103,7 +103,11 @@ class OptimalControlProblem:
         return phase
 
     def parameter(
-        self, name: str, bounds: Any = None, guess: float | None = None, unit: str = "",
+        self,
+        name: str,
+        bounds: Any = None,
+        guess: float | None = None,
+        unit: str = "",
         nominal: float | None = None,
     ) -> ca.SX:
         """A number to be found together with the motion; its symbol."""
@@ -168,8 +172,13 @@ class OptimalControlProblem:
         return found
 
     def constrain(
-        self, name: str, expression: Any, low: float | None = None, high: float | None = None,
-        equals: float | None = None, unit: str = "",
+        self,
+        name: str,
+        expression: Any,
+        low: float | None = None,
+        high: float | None = None,
+        equals: float | None = None,
+        unit: str = "",
     ) -> None:
         """Constrain an expression in end values, times, parameters and integrals.
 
@@ -188,8 +197,13 @@ class OptimalControlProblem:
             BoundaryConstraint(name, self._expression(expression, label), bounds, unit)
         )
 
-    def link(self, first: Phase, second: Phase, states: Iterable[str] | str | None = None,
-             jumps: Any = None) -> None:
+    def link(
+        self,
+        first: Phase,
+        second: Phase,
+        states: Iterable[str] | str | None = None,
+        jumps: Any = None,
+    ) -> None:
         """Let a phase begin where another ends, in time and state.
 
         Parameters

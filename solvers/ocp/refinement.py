@@ -178,24 +178,31 @@ def refine(
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
         errors = [
-            interval_errors(
-                e, m, program.variable_scale[i.states[0]], max(cost, 1e-8)
-            )
+            interval_errors(e, m, program.variable_scale[i.states[0]], max(cost, 1e-8))
             for e, m, i in zip(
                 evaluators(transcription, outcome.x, p), motions, transcription.phases, strict=True
             )
         ]
         rounds.append(
             Round(
-                number, sum(m.intervals for m in current),
+                number,
+                sum(m.intervals for m in current),
                 sum(len(m.layout.rate_state) for m in motions),
-                sum(len(m.knots) for m in current), outcome, errors, time.perf_counter() - begun,
+                sum(len(m.knots) for m in current),
+                outcome,
+                errors,
+                time.perf_counter() - begun,
             )
         )
         _LOG.info(
             "mesh %d: %d intervals, %d knots, %d iterations, cost %.10g, error %.2g, overshoot %.2g",
-            number, rounds[-1].intervals, rounds[-1].knots, outcome.iterations, outcome.cost,
-            rounds[-1].worst, rounds[-1].overshoot,
+            number,
+            rounds[-1].intervals,
+            rounds[-1].knots,
+            outcome.iterations,
+            outcome.cost,
+            rounds[-1].worst,
+            rounds[-1].overshoot,
         )
         has_knots = rounds[-1].knots > 0
         valid = outcome.status.converged and not (
@@ -272,7 +279,9 @@ def _structure_is_wrong(transcription: Transcription, outcome: Outcome, p: Array
 
 
 def _refined(
-    best: Refined, rounds: Sequence[Round], options: RefinementOptions,
+    best: Refined,
+    rounds: Sequence[Round],
+    options: RefinementOptions,
     found: Sequence[Structure] | None,
 ) -> tuple[list[Mesh], bool]:
     """Next meshes, and whether they differ."""
@@ -363,9 +372,7 @@ def _rebuilt(motion: PhaseTrajectory, pieces: Sequence[tuple[int, int]]) -> Mesh
     for section in mesh.sections:
         edges = [section.edges[0]]
         degrees: list[int] = []
-        for k, (left, right) in enumerate(
-            zip(section.edges[:-1], section.edges[1:], strict=True)
-        ):
+        for k, (left, right) in enumerate(zip(section.edges[:-1], section.edges[1:], strict=True)):
             count, degree = pieces[first + k]
             edges += [float(e) for e in np.linspace(left, right, count + 1)[1:]]
             degrees += [degree] * count
@@ -390,8 +397,6 @@ def _with_knots(motion: PhaseTrajectory, structure: Structure) -> Mesh:
         scaled = (own - left) / width
         scaled[0], scaled[-1] = 0.0, 1.0
         sections.append(
-            Section(
-                tuple(float(e) for e in scaled), tuple(int(degrees[k]) for k in old), held
-            )
+            Section(tuple(float(e) for e in scaled), tuple(int(degrees[k]) for k in old), held)
         )
     return Mesh(tuple(sections), tuple(float(k) for k in knots))

@@ -62,7 +62,9 @@ class PhaseReplay:
 
 
 def replay(
-    evaluators: Sequence[Evaluator], motions: Sequence[PhaseTrajectory], scales: Sequence[Array],
+    evaluators: Sequence[Evaluator],
+    motions: Sequence[PhaseTrajectory],
+    scales: Sequence[Array],
     accuracy: float,
 ) -> list[PhaseReplay]:
     """Re-simulate all phases.
@@ -105,7 +107,10 @@ def _phase(
     gaps = np.abs(states[1:] - edges[1:]) / sizes
     return PhaseReplay(
         np.where(np.isfinite(segments), segments, np.inf),
-        np.where(np.isfinite(gaps), gaps, np.inf), motion.edges[1:], converged, states,
+        np.where(np.isfinite(gaps), gaps, np.inf),
+        motion.edges[1:],
+        converged,
+        states,
     )
 
 
@@ -134,8 +139,11 @@ class _Stepper:
         u, z, t, h = self._table(steps)
         for k in range(steps):
             x = self._step(
-                x, [u[:, 2 * k + j] for j in range(3)], [z[:, 2 * k + j] for j in range(3)],
-                [t[:, 2 * k + j] for j in range(3)], h[:, None],
+                x,
+                [u[:, 2 * k + j] for j in range(3)],
+                [z[:, 2 * k + j] for j in range(3)],
+                [t[:, 2 * k + j] for j in range(3)],
+                h[:, None],
             )
             if not np.any(np.isfinite(x)):
                 break
@@ -152,8 +160,11 @@ class _Stepper:
             for k in range(steps):
                 span = slice(2 * k, 2 * k + 3)
                 x = self._step(
-                    x[None], list(u[n, span][:, None]), list(z[n, span][:, None]),
-                    list(t[n, span][:, None]), h[n],
+                    x[None],
+                    list(u[n, span][:, None]),
+                    list(z[n, span][:, None]),
+                    list(t[n, span][:, None]),
+                    h[n],
                 )[0]
             found.append(x)
             if not np.all(np.isfinite(x)):
@@ -182,8 +193,13 @@ class _Stepper:
 
         def rate(state: ca.SX, j: int) -> ca.SX:
             return functions.explicit(
-                state, held[:, j], ca.SX(0, 1), evaluator.parameters, evaluator.constants,
-                time[j], *evaluator.ends,
+                state,
+                held[:, j],
+                ca.SX(0, 1),
+                evaluator.parameters,
+                evaluator.constants,
+                time[j],
+                *evaluator.ends,
             )[0]
 
         k1 = rate(y, 0)
@@ -191,7 +207,9 @@ class _Stepper:
         k3 = rate(y + length / 2 * k2, 1)
         k4 = rate(y + length * k3, 2)
         step = ca.Function(
-            "step", [y, held, time, length], [y + length / 6 * (k1 + 2 * k2 + 2 * k3 + k4)],
+            "step",
+            [y, held, time, length],
+            [y + length / 6 * (k1 + 2 * k2 + 2 * k3 + k4)],
             {"cse": True},
         )
         count = len(h) * steps

@@ -77,9 +77,7 @@ def _scale_rows(transcription: Transcription, p: Array) -> None:
     size = np.zeros(program.rows)
     values = np.abs(jacobian.values) * program.variable_scale[jacobian.columns]
     np.maximum.at(size, jacobian.rows, np.where(np.isfinite(values), values, 0.0))
-    state_scale = {
-        i.phase.name: program.variable_scale[i.states[0]] for i in transcription.phases
-    }
+    state_scale = {i.phase.name: program.variable_scale[i.states[0]] for i in transcription.phases}
     for group in program.groups:
         rows = slice(group.first, group.first + group.count)
         if group.kind == "dynamics":

@@ -257,7 +257,10 @@ class MultipleShooting(Scheme):
         rates = np.array([0.0, 1.0]) if linear else np.array([0.5])
         none = np.empty((0, 2)), np.empty((0, len(rates)))
         return Basis(
-            np.array([1.0]), rates, np.array([0, 1] if linear else [0]), *none,
+            np.array([1.0]),
+            rates,
+            np.array([0, 1] if linear else [0]),
+            *none,
             np.full(len(rates), 1 / len(rates)),
         )
 

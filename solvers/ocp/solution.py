@@ -32,8 +32,13 @@ class Solution:
     """
 
     def __init__(
-        self, problem: OptimalControlProblem, refined: Refined, verdict: Verdict,
-        replays: Sequence[PhaseReplay] | None, options: Mapping[str, Any], seconds: float,
+        self,
+        problem: OptimalControlProblem,
+        refined: Refined,
+        verdict: Verdict,
+        replays: Sequence[PhaseReplay] | None,
+        options: Mapping[str, Any],
+        seconds: float,
         constants: Mapping[str, float],
     ) -> None:
         self.problem, self.refined, self.verdict = problem, refined, verdict
@@ -83,10 +88,7 @@ class Solution:
         """Values found for the problem's parameters."""
         self._open()
         x = self.refined.outcome.x[self.refined.transcription.parameters]
-        return {
-            v.name: float(value)
-            for v, value in zip(self.problem.parameters(), x, strict=True)
-        }
+        return {v.name: float(value) for v, value in zip(self.problem.parameters(), x, strict=True)}
 
     def motion(self, phase: str | None = None) -> PhaseTrajectory:
         """The motion of a phase (of the only one by default)."""

@@ -114,19 +114,32 @@ def solve(
     with interruptible() as stop:
         refined = refine(
             lambda current: Transcription(problem, functions, current, scheme),
-            meshes, scheme, p, options, solver, stop, progress, start,
+            meshes,
+            scheme,
+            p,
+            options,
+            solver,
+            stop,
+            progress,
+            start,
         )
     replays = None
     if np.all(np.isfinite(refined.outcome.x)):
         program = refined.transcription.program
         scales = [program.variable_scale[i.states[0]] for i in refined.transcription.phases]
         replays = replay(
-            evaluators(refined.transcription, refined.outcome.x, p), refined.motions, scales,
+            evaluators(refined.transcription, refined.outcome.x, p),
+            refined.motions,
+            scales,
             min(1e-9, 0.01 * tolerance),
         )
     verdict = judge(refined, replays, p, tolerance)
     return Solution(
-        problem, refined, verdict, replays,
+        problem,
+        refined,
+        verdict,
+        replays,
         {"scheme": str(scheme), "tolerance": tolerance, "linear_solver": linear_solver},
-        time.perf_counter() - begun, problem.constant_values,
+        time.perf_counter() - begun,
+        problem.constant_values,
     )

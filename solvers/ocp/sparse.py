@@ -65,9 +65,7 @@ class Triplets:
     def as_casadi(self) -> ca.DM:
         """Sparse ``casadi.DM``."""
         keys, inverse = places(self.rows, self.columns, self.shape[0])
-        return ca.DM(
-            pattern(*self.shape, keys), _added(inverse, self.values, len(keys))
-        )
+        return ca.DM(pattern(*self.shape, keys), _added(inverse, self.values, len(keys)))
 
     def as_scipy(self) -> Any:
         """``scipy.sparse.csc_array``."""

@@ -144,8 +144,11 @@ def _changes(t: Array, quantity: _Quantity, motion: PhaseTrajectory) -> list[flo
             continue
         first, last, value = run
         if (
-            quantity.kind == "control" and value == 0 and after is not None
-            and before[2] * after[2] < 0 and _intervals(motion, t[first], t[last]) <= 2
+            quantity.kind == "control"
+            and value == 0
+            and after is not None
+            and before[2] * after[2] < 0
+            and _intervals(motion, t[first], t[last]) <= 2
         ):
             # from one limit to the other within an interval or two: one switch, where
             # the average of the control says
@@ -170,9 +173,7 @@ def _intervals(motion: PhaseTrajectory, first: float, last: float) -> int:
     return int(k[1] - k[0] + 1)
 
 
-def wrong_side(
-    held: Held, slopes: Array, size: float, tolerance: float = 1e-3
-) -> bool:
+def wrong_side(held: Held, slopes: Array, size: float, tolerance: float = 1e-3) -> bool:
     """Whether the cost would fall if a held control left its limit.
 
     Parameters

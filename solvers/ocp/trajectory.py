@@ -143,8 +143,10 @@ class PhaseTrajectory:
         s = c[:, None]
         if what == "states":
             return np.asarray(
-                (1 + 2 * s) * (1 - s) ** 2 * a + s * (1 - s) ** 2 * h * fa
-                + s**2 * (3 - 2 * s) * b + s**2 * (s - 1) * h * fb
+                (1 + 2 * s) * (1 - s) ** 2 * a
+                + s * (1 - s) ** 2 * h * fa
+                + s**2 * (3 - 2 * s) * b
+                + s**2 * (s - 1) * h * fb
             )
         return np.asarray(
             6 * s * (s - 1) / h * (a - b) + (1 - s) * (1 - 3 * s) * fa + s * (3 * s - 2) * fb

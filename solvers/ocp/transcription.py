@@ -85,8 +85,15 @@ class _Rows:
         self.entries: list[tuple[Array, Array, Array]] = []
 
     def add(
-        self, kind: str, phase: str, names: Sequence[str], units: Sequence[str], places: Array,
-        lower: Array, upper: Array, scale: Array,
+        self,
+        kind: str,
+        phase: str,
+        names: Sequence[str],
+        units: Sequence[str],
+        places: Array,
+        lower: Array,
+        upper: Array,
+        scale: Array,
     ) -> Array:
         """Rows for each place and name; (places, names) their numbers."""
         n = max(1, len(places))
@@ -119,21 +126,25 @@ class Transcription:
     """
 
     def __init__(
-        self, problem: OptimalControlProblem, functions: Sequence[PhaseFunctions],
-        meshes: Sequence[Mesh], scheme: Scheme,
+        self,
+        problem: OptimalControlProblem,
+        functions: Sequence[PhaseFunctions],
+        meshes: Sequence[Mesh],
+        scheme: Scheme,
     ) -> None:
         self.problem, self.scheme = problem, scheme
         self.meshes = tuple(meshes)
         self._next = 0
         self.phases = [
-            self._number(f, Layout(mesh, scheme))
-            for f, mesh in zip(functions, meshes, strict=True)
+            self._number(f, Layout(mesh, scheme)) for f, mesh in zip(functions, meshes, strict=True)
         ]
         self.parameters = self._take(len(problem.parameters()))
         rows = _Rows()
         blocks: list[Block] = []
         for indices in self.phases:
-            blocks += self._shots(indices, rows) if scheme.shoots else self._collocate(indices, rows)
+            blocks += (
+                self._shots(indices, rows) if scheme.shoots else self._collocate(indices, rows)
+            )
             self._knots(indices, rows)
             self._control_ends(indices, rows)
         boundary = self._boundary(rows)
@@ -146,8 +157,13 @@ class Transcription:
         )
         linear = Triplets(r, c, v, (rows.count, self._next))
         self.program = NonlinearProgram(
-            self._next, blocks, rows.groups, linear,
-            _joined(rows.lower), _joined(rows.upper), len(problem.constants()),
+            self._next,
+            blocks,
+            rows.groups,
+            linear,
+            _joined(rows.lower),
+            _joined(rows.upper),
+            len(problem.constants()),
         )
         self.program.row_scale = _joined(rows.scale)
         self._bound_variables()
@@ -187,8 +203,16 @@ class Transcription:
             if any(v.name == key[1] for v in functions.controls):
                 endpoints[key] = int(self._take(1)[0])
         return PhaseIndices(
-            phase, functions, layout, states, controls, algebraics, times, fixed,
-            self._take(len(phase.integrals)), endpoints,
+            phase,
+            functions,
+            layout,
+            states,
+            controls,
+            algebraics,
+            times,
+            fixed,
+            self._take(len(phase.integrals)),
+            endpoints,
         )
 
     # -- collocation -------------------------------------------------------
@@ -223,7 +247,8 @@ class Transcription:
         node = functions.node(indices.free_times)
         section = layout.rate_section
         inputs = self._inputs(
-            indices, section,
+            indices,
+            section,
             [indices.states[layout.rate_state], indices.controls, indices.algebraics],
         )
         constants, places = self._constants(indices, section, [layout.rate_place])
@@ -232,8 +257,12 @@ class Transcription:
         names = [v.name for v in functions.states]
         units = [v.unit for v in functions.states]
         where = np.concatenate(
-            [np.stack([np.full(len(i.states) - 1, i.section), layout.state_place[i.states[1:]]], 1)
-             for i in layout.intervals]
+            [
+                np.stack(
+                    [np.full(len(i.states) - 1, i.section), layout.state_place[i.states[1:]]], 1
+                )
+                for i in layout.intervals
+            ]
         )
         numbers = rows.add(
             "dynamics", phase.name, names, units, where, np.zeros(nx), np.zeros(nx), np.ones(nx)
@@ -257,17 +286,27 @@ class Transcription:
         offset = nx
         if phase.equations:
             found = rows.add(
-                "equation", phase.name, list(phase.equations),
-                [u for _, u, _ in phase.equations.values()], at, np.zeros(1), np.zeros(1),
+                "equation",
+                phase.name,
+                list(phase.equations),
+                [u for _, u, _ in phase.equations.values()],
+                at,
+                np.zeros(1),
+                np.zeros(1),
                 np.array([np.nan if n is None else n for _, _, n in phase.equations.values()]),
             )
             _direct(found, offset, ny, row, place, weight)
             offset += len(phase.equations)
         if phase.paths:
             found = rows.add(
-                "path", phase.name, [p.name for p in phase.paths], [p.unit for p in phase.paths],
-                at, np.array([p.bounds[0] for p in phase.paths]),
-                np.array([p.bounds[1] for p in phase.paths]), np.full(len(phase.paths), np.nan),
+                "path",
+                phase.name,
+                [p.name for p in phase.paths],
+                [p.unit for p in phase.paths],
+                at,
+                np.array([p.bounds[0] for p in phase.paths]),
+                np.array([p.bounds[1] for p in phase.paths]),
+                np.full(len(phase.paths), np.nan),
             )
             indices.path_rows = found
             _direct(found, offset, ny, row, place, weight)
@@ -288,8 +327,13 @@ class Transcription:
         blocks = [indices.node_block]
         if phase.cost_integrals:
             indices.cost_block = Block(
-                functions.cost(indices.free_times), inputs, constants,
-                np.full(count, -1), np.arange(count), quadrature, places,
+                functions.cost(indices.free_times),
+                inputs,
+                constants,
+                np.full(count, -1),
+                np.arange(count),
+                quadrature,
+                places,
             )
             blocks.append(indices.cost_block)
         return blocks
@@ -297,8 +341,14 @@ class Transcription:
     def _integral_rows(self, indices: PhaseIndices, rows: _Rows) -> Array:
         terms = indices.phase.integrals
         found = rows.add(
-            "integral", indices.phase.name, [t.name for t in terms], [t.unit for t in terms],
-            np.empty((0, 2)), np.zeros(1), np.zeros(1), np.full(len(terms), np.nan),
+            "integral",
+            indices.phase.name,
+            [t.name for t in terms],
+            [t.unit for t in terms],
+            np.empty((0, 2)),
+            np.zeros(1),
+            np.zeros(1),
+            np.full(len(terms), np.nan),
         )
         rows.linear(found[0], indices.integrals, np.ones(1))
         return found
@@ -326,8 +376,14 @@ class Transcription:
         nx, count = len(functions.states), len(starts)
         at = np.stack([section, begin + fractions], 1)
         numbers = rows.add(
-            "dynamics", phase.name, [v.name for v in functions.states],
-            [v.unit for v in functions.states], at, np.zeros(nx), np.zeros(nx), np.ones(nx),
+            "dynamics",
+            phase.name,
+            [v.name for v in functions.states],
+            [v.unit for v in functions.states],
+            at,
+            np.zeros(nx),
+            np.zeros(nx),
+            np.ones(nx),
         )
         rows.linear(numbers, indices.states[ends], np.ones(1))
         ny = shot.size_y
@@ -358,7 +414,8 @@ class Transcription:
         node = functions.node(indices.free_times)
         section = layout.rate_section
         inputs = self._inputs(
-            indices, section,
+            indices,
+            section,
             [indices.states[layout.rate_state], indices.controls, indices.algebraics],
         )
         constants, places = self._constants(
@@ -366,17 +423,20 @@ class Transcription:
         )
         at = np.stack([section, layout.rate_place], 1)
         found = rows.add(
-            "path", phase.name, [p.name for p in phase.paths], [p.unit for p in phase.paths], at,
+            "path",
+            phase.name,
+            [p.name for p in phase.paths],
+            [p.unit for p in phase.paths],
+            at,
             np.array([p.bounds[0] for p in phase.paths]),
-            np.array([p.bounds[1] for p in phase.paths]), np.full(len(phase.paths), np.nan),
+            np.array([p.bounds[1] for p in phase.paths]),
+            np.full(len(phase.paths), np.nan),
         )
         row: list[Array] = []
         place: list[Array] = []
         weight: list[Array] = []
         _direct(found, len(functions.states), node.size_y, row, place, weight)
-        return Block(
-            node, inputs, constants, _joined(row), _joined(place), _joined(weight), places
-        )
+        return Block(node, inputs, constants, _joined(row), _joined(place), _joined(weight), places)
 
     # -- times, ends, boundary ---------------------------------------------
     def _knots(self, indices: PhaseIndices, rows: _Rows) -> None:
@@ -388,8 +448,14 @@ class Transcription:
             return
         if not fixed_start:
             found = rows.add(
-                "knot", phase.name, ["duration"], ["s"], np.empty((0, 2)),
-                np.array([low]), np.array([high]), np.full(1, np.nan),
+                "knot",
+                phase.name,
+                ["duration"],
+                ["s"],
+                np.empty((0, 2)),
+                np.array([low]),
+                np.array([high]),
+                np.full(1, np.nan),
             )
             rows.linear(found[0], times[[-1, 0]], np.array([1.0, -1.0]))
         if len(times) > 2:
@@ -397,8 +463,14 @@ class Transcription:
             b = indices.layout.mesh.boundaries
             names = [f"section {k + 1}" for k in range(len(times) - 1)]
             found = rows.add(
-                "knot", phase.name, names, ["s"] * len(names), np.empty((0, 2)),
-                np.zeros(1), np.full(1, np.inf), np.full(len(names), np.nan),
+                "knot",
+                phase.name,
+                names,
+                ["s"] * len(names),
+                np.empty((0, 2)),
+                np.zeros(1),
+                np.full(1, np.inf),
+                np.full(len(names), np.nan),
             )[0]
             share = SHORTEST_SECTION * np.diff(b)
             rows.linear(found, times[1:], np.ones(1))
@@ -416,8 +488,14 @@ class Transcription:
             k = names.index(name)
             unit = indices.functions.controls[k].unit
             found = rows.add(
-                "end value", indices.phase.name, [f"{name} at {where}"], [unit], np.empty((0, 2)),
-                np.zeros(1), np.zeros(1), np.full(1, np.nan),
+                "end value",
+                indices.phase.name,
+                [f"{name} at {where}"],
+                [unit],
+                np.empty((0, 2)),
+                np.zeros(1),
+                np.zeros(1),
+                np.full(1, np.nan),
             )[0]
             rows.linear(found, np.array([variable]), np.ones(1))
             rows.linear(found, indices.controls[interval.rates, k], -values)
@@ -442,14 +520,24 @@ class Transcription:
         row = np.full(function.size_y, -1)
         if constraints:
             row[: len(constraints)] = rows.add(
-                "boundary", "", [b.name for b in constraints], [b.unit for b in constraints],
-                np.empty((0, 2)), np.array([b.bounds[0] for b in constraints]),
-                np.array([b.bounds[1] for b in constraints]), np.full(len(constraints), np.nan),
+                "boundary",
+                "",
+                [b.name for b in constraints],
+                [b.unit for b in constraints],
+                np.empty((0, 2)),
+                np.array([b.bounds[0] for b in constraints]),
+                np.array([b.bounds[1] for b in constraints]),
+                np.full(len(constraints), np.nan),
             )[0]
         inputs = np.array([places[k] for k in picked], dtype=int)[None, :]
         return Block(
-            function, inputs, constants, row, np.arange(function.size_y),
-            np.ones(function.size_y), constant_places,
+            function,
+            inputs,
+            constants,
+            row,
+            np.arange(function.size_y),
+            np.ones(function.size_y),
+            constant_places,
         )
 
     def _boundary_symbols(self) -> tuple[list[ca.SX], list[int], list[ca.SX], Array]:
@@ -503,7 +591,8 @@ class Transcription:
                     put(entries[:, k], variable.bounds)
             names = [v.name for v in functions.states]
             for where, ranges, node in (
-                ("start", phase.start_bounds, 0), ("end", phase.end_bounds, -1)
+                ("start", phase.start_bounds, 0),
+                ("end", phase.end_bounds, -1),
             ):
                 for name, (low, high) in ranges.items():
                     entry = (
@@ -519,7 +608,6 @@ class Transcription:
                     put(indices.times[k : k + 1] if k == 0 else indices.times[-1:], ends)
         for place, variable in zip(self.parameters, self.problem.parameters(), strict=True):
             put(np.array([place]), variable.bounds)
-
 
     def _hold(self, indices: PhaseIndices) -> None:
         """Quantities that the structure keeps at a limit within a section."""
