@@ -84,7 +84,7 @@ def split_names(names: str | Iterable[str], label: str) -> tuple[str, ...]:
     for name in listed:
         if not isinstance(name, str) or not _NAME.match(name):
             raise OptimalControlError(
-                f"{label}: {name!r} is not a name (letters, digits and _, not starting with a digit)"
+                f"{label}: {name!r} is not a name (letters, digits and _, no digit first)"
             )
     return tuple(listed)
 
