@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .backend import interruptible
+from .compilation import NodeCompiler
 from .diagnosis import judge
 from .errors import OptimalControlError
 from .functions import PhaseFunctions
-from .mesh import make_mesh
+from .mesh import Mesh, make_mesh
 from .motion import evaluators
 from .problem import OptimalControlProblem
 from .refinement import RefinementOptions, refine
@@ -40,6 +41,7 @@ def solve(
     seconds: float | None = None,
     linear_solver: str = "mumps",
     solver_options: Mapping[str, Any] | None = None,
+    compile: str = "auto",
     progress: Any = None,
 ) -> Solution:
     """Solve a problem, refine its mesh, replay the motion and judge it.
@@ -67,6 +69,9 @@ def solve(
         Limits of each solve of a mesh.
     linear_solver, solver_options:
         Of IPOPT.
+    compile:
+        Whether the functions of a node become machine code: ``"auto"`` where that pays,
+        ``"always"`` or ``"never"``; see :mod:`.compilation`.
     progress:
         Called as ``progress(round, iterate)`` at each iteration; a true result stops.
 
@@ -111,9 +116,16 @@ def solve(
     if guess is not None:
         x = guess.refined.outcome.x
         start = (guess.refined.motions, x[guess.refined.transcription.parameters])
+    compiler = NodeCompiler(compile)
+
+    def build(current: Sequence[Mesh]) -> Transcription:
+        transcription = Transcription(problem, functions, current, scheme)
+        transcription.program.compile = compiler
+        return transcription
+
     with interruptible() as stop:
         refined = refine(
-            lambda current: Transcription(problem, functions, current, scheme),
+            build,
             meshes,
             scheme,
             p,
