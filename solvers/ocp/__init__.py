@@ -5,7 +5,12 @@ on one mesh after another (:func:`solve`), re-simulated, and judged; what comes
 back is a :class:`Solution` with its :class:`Verdict`.
 """
 
-from .errors import OptimalControlError, SealedSolutionError, SolverUnavailableError
+from .errors import (
+    OptimalControlError,
+    SealedSolutionError,
+    SolutionFileError,
+    SolverUnavailableError,
+)
 from .mesh import Mesh, Section
 from .phase import Phase
 from .problem import OptimalControlProblem
@@ -13,6 +18,7 @@ from .schemes import Gauss, HermiteSimpson, MultipleShooting, Radau, Scheme, Tra
 from .solution import Solution
 from .solving import solve
 from .status import Status
+from .storage import load_solution
 from .verdict import Verdict, Violation
 
 __all__ = [
@@ -28,10 +34,12 @@ __all__ = [
     "SealedSolutionError",
     "Section",
     "Solution",
+    "SolutionFileError",
     "SolverUnavailableError",
     "Status",
     "Trapezoid",
     "Verdict",
     "Violation",
+    "load_solution",
     "solve",
 ]

@@ -13,3 +13,7 @@ class SolverUnavailableError(OptimalControlError):
 
 class SealedSolutionError(OptimalControlError):
     """Values of a failed solve were asked for before ``unseal()``."""
+
+
+class SolutionFileError(OptimalControlError):
+    """A file that is no solution, is damaged, or comes from another version."""
