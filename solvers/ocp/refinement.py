@@ -78,6 +78,7 @@ class Round:
     outcome: Outcome
     errors: list[IntervalErrors]
     seconds: float
+    edges: list[Array] = field(default_factory=list)
 
     @property
     def worst(self) -> float:
@@ -192,6 +193,7 @@ def refine(
                 outcome,
                 errors,
                 time.perf_counter() - begun,
+                [m.edges for m in motions],
             )
         )
         _LOG.info(
