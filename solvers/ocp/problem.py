@@ -6,7 +6,7 @@ hands the statement to :mod:`~bestiary.solvers.ocp.solving`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,11 @@ class OptimalControlProblem:
         states and controls and its equations of motion as dynamics.
     name:
         For reports and files.
+    free:
+        Parameters of the robot that are found together with the motion, with their ranges.
+    adjustable:
+        Parameters of the robot that become constants of the problem: :meth:`set` changes
+        them between solves, and nothing is derived or compiled anew.
 
     Examples
     --------
@@ -63,7 +68,14 @@ class OptimalControlProblem:
     12.0
     """
 
-    def __init__(self, robot: Any = None, name: str = "problem") -> None:
+    def __init__(
+        self,
+        robot: Any = None,
+        name: str = "problem",
+        *,
+        free: Mapping[str, Any] | None = None,
+        adjustable: Iterable[str] = (),
+    ) -> None:
         self.name = name
         self.robot = robot
         self.phases: list[Phase] = []
@@ -73,6 +85,12 @@ class OptimalControlProblem:
         self._constants = NameTable(f"problem {name!r}")
         self.parameter_guesses: dict[str, float] = {}
         self.constant_values: dict[str, float] = {}
+        if robot is not None:
+            from .robots import declare_parameters
+
+            declare_parameters(self, robot, free, adjustable)
+        elif free or adjustable:
+            raise OptimalControlError(f"problem {name!r}: free and adjustable need a robot")
 
     # -- parts -------------------------------------------------------------
     def phase(
