@@ -9,10 +9,11 @@ sea-urchin spermatozoa", J. Exp. Biol. 32).
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import casadi as ca
+import numpy as np
 
 from bestiary.build_tools.backends.casadi import casadi_function
 from bestiary.modeling.formalisms.poincare import poincare
@@ -87,7 +88,12 @@ def resistance(q: Any, p: Any, links: int) -> Any:
     return ca.vertcat(torques[-1], fx, fy, *reversed(torques[:-1]))
 
 
-def swimmer_problem(links: int = 10, distance: float = 0.3, duration: float = 1.5) -> Any:
+def _wave(times: Any, place: float, duration: float) -> Any:
+    part = np.asarray(times) / duration
+    return 0.5 * np.sin(np.pi * part) * np.sin(2 * np.pi * (2 * part - place))
+
+
+def swimmer_problem(links: int = 10, distance: float = 0.1, duration: float = 2.0) -> Any:
     """Swim ahead from rest with little torque; accelerations are variables, no inverse of M."""
     from bestiary.solvers.ocp.problem import OptimalControlProblem
 
@@ -111,5 +117,8 @@ def swimmer_problem(links: int = 10, distance: float = 0.3, duration: float = 1.
     swim.start(**{name: 0 for name in [*places, *speeds]})
     swim.end(x=distance)
     swim.bound(**{j: (-1.2, 1.2) for j in joints})
-    swim.minimize(integral=ca.sumsqr(u))
+    swim.minimize(integral=1e4 * ca.sumsqr(u))
+    # straight and at rest is a dead end of the search: start from waves that run tailwards
+    for k, joint in enumerate(joints, start=1):
+        swim.guess(**{joint: partial(_wave, place=k / links, duration=duration)})
     return problem

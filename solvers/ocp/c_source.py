@@ -98,7 +98,7 @@ class _Statement:
 
 
 def c_source(function: ca.Function, piece: int = PIECE) -> str:
-    """C99 source that ``casadi.external(function.name(), …)`` loads when compiled.
+    """C99 source that ``casadi.external(symbol(function), …)`` loads when compiled.
 
     Parameters
     ----------
@@ -122,6 +122,11 @@ def c_source(function: ca.Function, piece: int = PIECE) -> str:
     statements = _statements(listing)
     pieces = [statements[k : k + piece] for k in range(0, len(statements), piece)] or [[]]
     return _text(function, listing, pieces, _assign_slots(pieces))
+
+
+def symbol(function: ca.Function) -> str:
+    """Name of the function in C: no keyword, and nothing that the C library has."""
+    return f"node_{function.name()}"
 
 
 def _listing(function: ca.Function) -> _Listing:
@@ -205,7 +210,6 @@ def _assign_slots(pieces: list[list[_Statement]]) -> int:
 def _text(
     function: ca.Function, listing: _Listing, pieces: list[list[_Statement]], slots: int
 ) -> str:
-    name = function.name()
     parameters = [f"const double *restrict a{k}" for k in range(function.n_in())]
     parameters += [f"double *restrict r{k}" for k in range(function.n_out())]
     signature = ", ".join([*parameters, "double *restrict w"])
@@ -233,7 +237,7 @@ def _text(
         unused += [f"(void)r{k};" for k in range(function.n_out())]
         lines.append(f"  {''.join(unused)}(void)w;\n}}\n")
     lines.append(_interface(function, len(pieces), slots))
-    return "\n".join(lines).replace("@", name)
+    return "\n".join(lines).replace("@", symbol(function))
 
 
 _HEAD = """#include <math.h>

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 
 import casadi as ca
 
+from .c_source import UnsupportedOperationError, c_source, symbol
 from .errors import OptimalControlError
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class NodeCompiler:
         with contextlib.suppress(OSError):
             os.utime(path)  # it is in use: not to be pruned
         try:
-            function = ca.external(job.function.name(), str(path))
+            function = ca.external(symbol(job.function), str(path))
         except RuntimeError as error:
             _say_once(f"{path} cannot be loaded and is dropped: {error}")
             with contextlib.suppress(OSError):
@@ -237,8 +238,6 @@ class NodeCompiler:
         """Compile one function into the cache, unless another process just did."""
         from bestiary.build_tools.compiler import LINK_FLAGS
         from bestiary.build_tools.errors import CompilationError
-
-        from .c_source import UnsupportedOperationError, c_source
 
         compiler, cache, name = _compiler(), self._objects(), job.function.name()
         assert compiler is not None
@@ -277,7 +276,7 @@ class NodeCompiler:
                 self.runs += 1
             cache.store(job.key, SUFFIX, folder / library)
             if not kept.exists():  # a cache that keeps nothing: loaded from here, for this process
-                self._remember(job, ca.external(name, str(folder / library)))
+                self._remember(job, ca.external(symbol(job.function), str(folder / library)))
 
 
 class _Background:
@@ -335,6 +334,11 @@ class _Background:
 
 
 _BACKGROUND = _Background()
+
+
+def finish_background() -> None:
+    """Wait until what is compiled in the background is done."""
+    _BACKGROUND.wait()
 
 
 @contextlib.contextmanager

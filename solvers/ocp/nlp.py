@@ -285,7 +285,7 @@ class NonlinearProgram:
     def residuals(self, x: Array, p: Array) -> Array:
         """(m,) g(x) in physical units."""
         outputs, _ = self._outputs
-        return self.linear.times(x) + outputs.times(self._block_values(x, p))
+        return np.asarray(self.linear.times(x) + outputs.times(self._block_values(x, p)))
 
     def cost(self, x: Array, p: Array) -> float:
         """The cost in physical units."""
