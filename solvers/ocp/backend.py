@@ -6,12 +6,8 @@ one is tried on a program of one variable before it gets a real problem.
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -19,12 +15,15 @@ from typing import Any, TypeAlias
 import casadi as ca
 import numpy as np
 
+from bestiary.generated.errors import suggestion
+
 from .errors import OptimalControlError, SolverUnavailableError
+from .interruption import Stop
 from .nlp import NonlinearProgram
+from .progress import LOG, Iterate, Watch
 from .status import Status
 
 Array: TypeAlias = np.ndarray
-_LOG = logging.getLogger("bestiary.ocp")
 
 LINEAR_SOLVERS = ("mumps", "spral", "ma27", "ma57", "ma77", "ma86", "ma97", "pardiso", "wsmp")
 """Linear solvers that IPOPT knows; which of them are there depends on the machine."""
@@ -47,18 +46,8 @@ _STATUS = {
 }
 
 
-@dataclass(frozen=True)
-class Iterate:
-    """What is told of one iteration: its number, cost and largest scaled violation."""
-
-    number: int
-    cost: float
-    violation: float
-    seconds: float
-
-
-Watch: TypeAlias = Callable[[Iterate], bool | None]
-"""Called at every iteration; returning True stops the solve, keeping the best iterate."""
+DIVERGED = 1e12
+"""Variables beyond this many times their scales count as growing without bound."""
 
 
 @dataclass
@@ -122,14 +111,22 @@ def check_linear_solver(name: str) -> None:
     if name not in LINEAR_SOLVERS:
         raise OptimalControlError(
             f"linear_solver: expected one of {', '.join(LINEAR_SOLVERS)}, got {name!r}"
+            f"{suggestion(str(name), LINEAR_SOLVERS)}"
         )
     reason = probe(name)
     if reason is not None:
         works = [other for other in LINEAR_SOLVERS[:2] if probe(other) is None]
         raise SolverUnavailableError(
-            f"the linear solver {name!r} is not available here ({reason}); "
+            f"the linear solver {name!r} is not available here ({reason}{_library(name)}); "
             f"available: {', '.join(works) or 'none'}"
         )
+
+
+def _library(name: str) -> str:
+    """What a linear solver needs that does not come with CasADi."""
+    if name.startswith("ma"):
+        return ", it needs the HSL library libhsl.so, which CasADi does not bring"
+    return ", it needs a library that CasADi does not bring"
 
 
 class _Monitor(ca.Callback):
@@ -139,7 +136,7 @@ class _Monitor(ca.Callback):
         self,
         program: NonlinearProgram,
         watch: Watch | None,
-        stop: threading.Event,
+        stop: Stop,
         lower: Array,
         upper: Array,
     ) -> None:
@@ -150,6 +147,7 @@ class _Monitor(ca.Callback):
         self._cost_scale = program.cost_scale
         self._start = time.perf_counter()
         self.count = 0
+        self.asked = False
         self.best: tuple[float, float] = (np.inf, np.inf)
         self.best_x: Array | None = None
         self.failure: BaseException | None = None
@@ -171,7 +169,7 @@ class _Monitor(ca.Callback):
         size = {"f": 1, "x": self._n, "lam_x": self._n, "g": self._m, "lam_g": self._m}
         return ca.Sparsity.dense(size.get(ca.nlpsol_out(i), self._np), 1)
 
-    def eval(self, arguments: list[ca.DM]) -> list[int]:
+    def eval(self, arguments: Sequence[ca.DM]) -> list[int]:
         try:
             x, f, g = (np.asarray(a).ravel() for a in arguments[:3])
             outside = np.maximum(self._lower - g, g - self._upper)
@@ -181,30 +179,14 @@ class _Monitor(ca.Callback):
             rank = (0.0, cost) if violation < 1e-6 else (violation, cost)
             if np.all(np.isfinite(x)) and rank < self.best:
                 self.best, self.best_x = rank, x.copy()
-            asked = False
             if self._watch is not None:
                 told = Iterate(self.count, cost, violation, time.perf_counter() - self._start)
-                asked = bool(self._watch(told))
+                self.asked |= bool(self._watch(told))
             self.count += 1
-            return [1 if asked or self._stop.is_set() else 0]
+            return [1 if self.asked or self._stop.is_set() else 0]
         except BaseException as error:  # CasADi would swallow it
             self.failure = error
             return [1]
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets while the context lasts (in the main thread)."""
-    stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def ipopt(
@@ -220,7 +202,7 @@ def ipopt(
     bound_multipliers: Array | None = None,
     options: Mapping[str, Any] | None = None,
     watch: Watch | None = None,
-    stop: threading.Event | None = None,
+    stop: Stop | None = None,
 ) -> Outcome:
     """Solve a program from its guess.
 
@@ -259,9 +241,12 @@ def ipopt(
         "linear_solver": linear_solver,
         "nlp_scaling_method": "none",
         "bound_relax_factor": 0.0,
+        "diverging_iterates_tol": DIVERGED,
     }
-    if seconds is not None:
-        settings["max_wall_time"] = max(seconds, 1e-3)
+    stop = stop or Stop()
+    limits = [v for v in (seconds, stop.remaining) if v is not None]
+    if limits:  # the monitor stops at iterations only; IPOPT looks in between as well
+        settings["max_wall_time"] = max(min(limits), 1e-3)
     if warm:
         settings |= {
             "mu_init": 1e-4,
@@ -270,8 +255,7 @@ def ipopt(
             "slack_bound_push": 1e-6,
             "slack_bound_frac": 1e-6,
         }
-    duals = row_multipliers is not None and bound_multipliers is not None
-    if duals:
+    if row_multipliers is not None and bound_multipliers is not None:
         settings |= {
             "warm_start_init_point": "yes",
             "warm_start_bound_push": 1e-9,
@@ -283,7 +267,7 @@ def ipopt(
         }
     settings |= dict(options or {})
     lower, upper = program.row_lower / sg, program.row_upper / sg
-    monitor = _Monitor(program, watch, stop or threading.Event(), lower, upper)
+    monitor = _Monitor(program, watch, stop, lower, upper)
     try:
         solver = ca.nlpsol(
             "solver",
@@ -296,6 +280,7 @@ def ipopt(
                 "no_nlp_grad": True,
                 "calc_lam_p": False,
                 "show_eval_warnings": False,
+                "inputs_check": False,  # would print; bounds are checked in words before
                 "iteration_callback": monitor,
                 "iteration_callback_step": 1,
             },
@@ -309,7 +294,7 @@ def ipopt(
             "ubg": upper,
             "p": p,
         }
-        if duals:
+        if row_multipliers is not None and bound_multipliers is not None:
             start["lam_g0"] = row_multipliers * sg / program.cost_scale
             start["lam_x0"] = bound_multipliers * sx / program.cost_scale
         found = solver(**start)
@@ -327,13 +312,17 @@ def ipopt(
     if message == "Invalid_Option":
         raise OptimalControlError(f"IPOPT does not know an option, or its value, among: {settings}")
     status = _STATUS.get(message, Status.FAILED)
+    if status is Status.INTERRUPTED and stop.late and not (stop.asked or monitor.asked):
+        status = Status.TIME_LIMIT
     scaled = np.asarray(found["x"]).ravel()
     if (
         not status.converged
         and monitor.best_x is not None
-        and (status is Status.INTERRUPTED or not np.all(np.isfinite(scaled)))
+        and (status in (Status.INTERRUPTED, Status.TIME_LIMIT) or not np.all(np.isfinite(scaled)))
     ):
         scaled = monitor.best_x
+    if not np.all(np.isfinite(scaled)):
+        scaled = program.guess / sx
     x = np.clip(scaled * sx, program.lower, program.upper)
     history = {k: np.asarray(v, dtype=float) for k, v in (stats.get("iterations") or {}).items()}
     outcome = Outcome(
@@ -348,7 +337,7 @@ def ipopt(
         ready - begun,
         history,
     )
-    _LOG.info(
+    LOG.info(
         "ipopt: %s after %d iterations, %.2f s, cost %.9g",
         message,
         outcome.iterations,

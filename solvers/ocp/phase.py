@@ -423,6 +423,11 @@ class Phase:
         """
         if not self._states:
             raise OptimalControlError(f"{self._label}: it has no states")
+        if self.duration_range[1] <= 0:
+            raise OptimalControlError(
+                f"{self._label}: its end cannot be later than its start: start in "
+                f"{self.start_range}, end in {self.end_range}"
+            )
         missing = [n for n in self._states if n not in self.rates]
         if missing:
             raise OptimalControlError(f"{self._label}: no dynamics for {', '.join(missing)}")

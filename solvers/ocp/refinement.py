@@ -13,20 +13,21 @@ Rounds, nodes and time are capped, and the last mesh's errors are reported eithe
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.polynomial import legendre
 
-from .backend import Iterate, Outcome, ipopt
+from .backend import Outcome, ipopt
 from .estimate import IntervalErrors, interval_errors
 from .guess import initial_guess, resampled_guess
+from .interruption import Stop
 from .mesh import Mesh, Section
 from .motion import evaluators, trajectories
+from .progress import Iterate, Watch
 from .scaling import scale
 from .schemes import Scheme
 from .structure import Structure, find_structure, wrong_side
@@ -113,9 +114,10 @@ def refine(
     p: Array,
     options: RefinementOptions,
     solver: Mapping[str, Any],
-    stop: threading.Event,
-    progress: Any = None,
+    stop: Stop,
+    progress: Watch | None = None,
     start: Any = None,
+    inspect: Callable[[Transcription, Array], None] | None = None,
 ) -> Refined:
     """Solve on meshes that become finer until every interval is within the tolerance.
 
@@ -132,9 +134,12 @@ def refine(
     stop:
         Set from outside to stop at the next iteration.
     progress:
-        Called as ``progress(round, iterate)`` at each iteration.
+        Called at each iteration; a true result stops.
     start:
         Earlier solution to start from: (motions, parameters).
+    inspect:
+        Called before the first solve with the transcription, whose guess is within its
+        bounds, and the guess as it was given.
     """
     best: Refined | None = None
     rounds: list[Round] = []
@@ -166,11 +171,16 @@ def refine(
             resampled_guess(transcription, motions, s, b)
         else:
             initial_guess(transcription)
-        program.guess = np.clip(program.guess, program.lower, program.upper)
+        given = program.guess
+        program.guess = np.clip(given, program.lower, program.upper)
         scale(transcription, p, cost_size)
+        if inspect is not None and number == 1:
+            inspect(transcription, given)
+        intervals = sum(m.intervals for m in current)
 
-        def watch(iterate: Iterate, number: int = number) -> bool:
-            return bool(progress(number, iterate)) if progress is not None else False
+        def watch(iterate: Iterate, number: int = number, intervals: int = intervals) -> Any:
+            told = replace(iterate, round=number, intervals=intervals)
+            return progress(told) if progress is not None else False
 
         outcome = ipopt(program, p, warm=warm, watch=watch, stop=stop, **solver)
         if not outcome.status.converged and warm and not stop.is_set():

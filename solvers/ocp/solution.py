@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
+    from .diagnosis import Diagnosis
+    from .report import Report
+
 Array: TypeAlias = np.ndarray
 
 
@@ -374,6 +377,33 @@ class Solution:
             facts["model"] = self.record.model["name"]
             facts["program_sha256"] = self.record.model["program_sha256"]
         return attributes(self.record, facts)
+
+    # -- verdict -----------------------------------------------------------
+    def report(self) -> Report:
+        """Status, cost, meshes, errors, violations and advice, sealed or not; see :mod:`.report`.
+
+        ``print(solution.report())`` shows it; notebooks show it by themselves.
+        """
+        from .report import make_report
+
+        return make_report(self)
+
+    def diagnose(self) -> Diagnosis:
+        """Rank and conditioning of the active constraints, flat directions, NaN, scales.
+
+        Raises
+        ------
+        OptimalControlError
+            For a solution that was loaded: it has no expressions to look into.
+        """
+        from .diagnosis import diagnose
+
+        if self.problem is None or self.refined is None:
+            raise OptimalControlError(
+                f"{self.name}: a loaded solution has no expressions to look into; solve it again"
+            )
+        p = np.array([self.constants[v.name] for v in self.problem.constants()], dtype=float)
+        return diagnose(self.refined, p)
 
     # -- re-simulation, files, pictures ------------------------------------
     def replay(self) -> Sequence[PhaseReplay]:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from .backend import interruptible
+from .backend import check_linear_solver
 from .compilation import NodeCompiler
+from .contradictions import check_statement
 from .diagnosis import judge
 from .errors import OptimalControlError
 from .functions import PhaseFunctions
+from .guess_check import GuessCheck, check_guess
+from .interruption import interruptible
 from .mesh import Mesh, make_mesh
 from .motion import evaluators
 from .problem import OptimalControlProblem
+from .progress import watcher
 from .refinement import RefinementOptions, refine
 from .replay import replay
 from .schemes import Radau, Scheme
 from .solution import Solution
+from .solver_options import check_options
 from .transcription import Transcription
+from .warm_start import Start, meshes_of, without_knots
+
+Array: TypeAlias = np.ndarray
+
+FIRST = 20
+"""Intervals to begin with."""
 
 NLP_SHARE = 1e-3
 """The program is solved to this part of the tolerance of the mesh, but at least to 1e-8."""
@@ -29,7 +40,7 @@ NLP_SHARE = 1e-3
 def solve(
     problem: OptimalControlProblem,
     scheme: Scheme | None = None,
-    mesh: Any = 20,
+    mesh: Any = None,
     tolerance: float = 1e-6,
     *,
     refine_mesh: bool = True,
@@ -37,6 +48,7 @@ def solve(
     nodes: int = 6000,
     knots: bool = True,
     guess: Solution | None = None,
+    duals: bool = False,
     iterations: int = 1000,
     seconds: float | None = None,
     linear_solver: str = "mumps",
@@ -54,7 +66,8 @@ def solve(
         How motions are represented; ``Radau(3)`` by default.
     mesh:
         Intervals to begin with: a number, their ends as fractions, or one of these
-        for each phase by name.
+        for each phase by name.  By default 20, or the meshes of ``guess`` if it was found
+        with the same scheme.
     tolerance:
         Largest relative error of a state on an interval, and of the cost.
     refine_mesh:
@@ -64,16 +77,24 @@ def solve(
     knots:
         Whether times where the motion changes its structure may become variables.
     guess:
-        An earlier solution, of the same problem or one with the same phases.
-    iterations, seconds:
-        Limits of each solve of a mesh.
+        An earlier solution, of this problem or a similar one, on any mesh: phases and
+        quantities find each other by name.
+    duals:
+        Whether the multipliers of ``guess`` serve too: for a problem that has hardly changed.
+    iterations:
+        Most iterations on each mesh.
+    seconds:
+        Most seconds for all meshes together; the best motion so far is kept.
     linear_solver, solver_options:
         Of IPOPT.
     compile:
         Whether the functions of a node become machine code: ``"auto"`` where that pays,
         ``"always"`` or ``"never"``; see :mod:`.compilation`.
     progress:
-        Called as ``progress(round, iterate)`` at each iteration; a true result stops.
+        None: one line, updated in place, if stderr is a terminal or a notebook; False:
+        nothing; or a function of an :class:`.progress.Iterate` that is called at each
+        iteration and stops the solve by returning True.  Ctrl-C stops it too; either
+        way the best iterate is kept.
 
     Returns
     -------
@@ -89,33 +110,27 @@ def solve(
     """
     begun = time.perf_counter()
     problem.check()
-    scheme = scheme or Radau(3)
-    if not isinstance(scheme, Scheme):
-        raise OptimalControlError(f"scheme: expected one such as Radau(3), got {scheme!r}")
-    if not 1e-12 <= tolerance <= 1.0:
-        raise OptimalControlError(f"tolerance: expected 1e-12 to 1, got {tolerance!r}")
+    scheme = Radau(3) if scheme is None else scheme
+    _check_arguments(scheme, tolerance, rounds, nodes, iterations, seconds, guess)
+    watch, close = watcher(progress, problem.name)
+    check_linear_solver(linear_solver)
+    checked_options = check_options(solver_options)
     functions = [PhaseFunctions(problem, phase) for phase in problem.phases]
     if scheme.shoots and any(len(f.algebraics) for f in functions):
         raise OptimalControlError(
             f"{scheme} needs explicit dynamics; this problem has algebraic variables"
         )
-    chosen = mesh if isinstance(mesh, Mapping) else {p.name: mesh for p in problem.phases}
-    meshes = [
-        make_mesh(chosen.get(p.name, 20), scheme, f"phase {p.name!r}") for p in problem.phases
-    ]
+    check_statement(problem, functions)
+    meshes = _first_meshes(problem, scheme, mesh, guess)
     p = np.array([problem.constant_values[v.name] for v in problem.constants()])
     options = RefinementOptions(tolerance, rounds if refine_mesh else 1, nodes, knots)
     solver = {
         "tolerance": min(1e-8, max(NLP_SHARE * tolerance, 1e-11)),
         "iterations": iterations,
-        "seconds": seconds,
         "linear_solver": linear_solver,
-        "options": solver_options,
+        "options": checked_options,
     }
-    start = None
-    if guess is not None:
-        x = guess.refined.outcome.x
-        start = (guess.refined.motions, x[guess.refined.transcription.parameters])
+    start = None if guess is None else Start(guess.record, duals)
     compiler = NodeCompiler(compile)
 
     def build(current: Sequence[Mesh]) -> Transcription:
@@ -123,29 +138,45 @@ def solve(
         transcription.program.compile = compiler
         return transcription
 
-    with interruptible() as stop:
-        refined = refine(
-            build,
-            meshes,
-            scheme,
+    checked: list[GuessCheck] = []
+
+    def inspect(transcription: Transcription, given: Array) -> None:
+        checked.append(check_guess(transcription, given, p))
+
+    # what is not a number is found and named by the verdict; NumPy need not warn of it
+    with np.errstate(all="ignore"), interruptible(seconds) as stop:
+        try:
+            refined = refine(
+                build, meshes, scheme, p, options, solver, stop, watch, start, inspect
+            )
+            if mesh is None and not refined.reached and any(m.knots for m in meshes):
+                # knots of the guess do not suit this problem: once more without them
+                if len(refined.rounds) == 1 and not stop.is_set():
+                    plain = [without_knots(m) for m in meshes]
+                    refined = refine(
+                        build, plain, scheme, p, options, solver, stop, watch, start, inspect
+                    )
+        finally:
+            close()
+        replays = None
+        if np.all(np.isfinite(refined.outcome.x)):
+            program = refined.transcription.program
+            scales = [program.variable_scale[i.states[0]] for i in refined.transcription.phases]
+            replays = replay(
+                evaluators(refined.transcription, refined.outcome.x, p),
+                refined.motions,
+                scales,
+                min(1e-9, 0.01 * tolerance),
+            )
+        verdict = judge(
+            refined,
+            replays,
             p,
-            options,
-            solver,
-            stop,
-            progress,
-            start,
+            tolerance,
+            guess=checked[0] if checked else None,
+            stop=stop,
+            linear_solver=linear_solver,
         )
-    replays = None
-    if np.all(np.isfinite(refined.outcome.x)):
-        program = refined.transcription.program
-        scales = [program.variable_scale[i.states[0]] for i in refined.transcription.phases]
-        replays = replay(
-            evaluators(refined.transcription, refined.outcome.x, p),
-            refined.motions,
-            scales,
-            min(1e-9, 0.01 * tolerance),
-        )
-    verdict = judge(refined, replays, p, tolerance)
     return Solution(
         problem,
         refined,
@@ -155,3 +186,36 @@ def solve(
         time.perf_counter() - begun,
         problem.constant_values,
     )
+
+
+def _first_meshes(
+    problem: OptimalControlProblem, scheme: Scheme, mesh: Any, guess: Solution | None
+) -> list[Mesh]:
+    """One a phase: as given, else as the guess had them, else 20 intervals."""
+    names = [p.name for p in problem.phases]
+    if mesh is None and guess is not None:
+        if guess.record.phases[0].motion.layout.scheme == scheme:
+            mesh = meshes_of(guess, names)
+    chosen = mesh if isinstance(mesh, Mapping) else {n: FIRST if mesh is None else mesh for n in names}
+    return [make_mesh(chosen.get(n, FIRST), scheme, f"phase {n!r}") for n in names]
+
+
+def _check_arguments(
+    scheme: Any, tolerance: Any, rounds: Any, nodes: Any, iterations: Any, seconds: Any, guess: Any
+) -> None:
+    """Refuse arguments of a wrong type or range, each by name."""
+    if not isinstance(scheme, Scheme):
+        raise OptimalControlError(f"scheme: expected one such as Radau(3), got {scheme!r}")
+    if not _is_number(tolerance) or not 1e-12 <= tolerance <= 1.0:
+        raise OptimalControlError(f"tolerance: expected 1e-12 to 1, got {tolerance!r}")
+    for name, value in (("rounds", rounds), ("nodes", nodes), ("iterations", iterations)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise OptimalControlError(f"{name}: expected a positive integer, got {value!r}")
+    if seconds is not None and not (_is_number(seconds) and seconds > 0):
+        raise OptimalControlError(f"seconds: expected a positive number or None, got {seconds!r}")
+    if guess is not None and not isinstance(guess, Solution):
+        raise OptimalControlError(f"guess: expected an earlier Solution, got {guess!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

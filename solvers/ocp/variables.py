@@ -137,9 +137,14 @@ class NameTable:
             name = getattr(key, "name", key)
         if name not in self._by_name:
             shown = str(key)
+            if not self._by_name:
+                raise OptimalControlError(
+                    f"{self._label}: no {what} {shown!r}: nothing is declared yet; declare it "
+                    "first (states, controls, algebraics, parameter, constant)"
+                )
             raise OptimalControlError(
                 f"{self._label}: no {what} {shown!r}{suggestion(shown, self._by_name)}; "
-                f"have {', '.join(self._by_name) or 'none'}"
+                f"have {', '.join(self._by_name)}"
             )
         return self._by_name[name]
 

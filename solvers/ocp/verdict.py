@@ -1,8 +1,8 @@
-"""The verdict on a solve: what was reached, what was not, and why."""
+"""The verdict on a solve: what was reached, what was not, and why; plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .status import Status
@@ -15,13 +15,15 @@ class Violation:
     Attributes
     ----------
     name:
-        Of the constraint, with its phase.
+        Of the constraint; with its phase if there are several.
     amount:
         How far outside, in ``unit``.
     relative:
         The same relative to the size of the quantity.
     time:
-        When [s]; None where it has no time.
+        When it is worst [s]; None where it has no time.
+    count:
+        At how many nodes it is not met.
     """
 
     name: str
@@ -29,11 +31,45 @@ class Violation:
     relative: float
     unit: str
     time: float | None
+    count: int = 1
 
     def __str__(self) -> str:
         when = "" if self.time is None else f" at {self.time:.6g} s"
         unit = f" {self.unit}" if self.unit else ""
         return f"{self.name}: {self.amount:.3g}{unit}{when}"
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """An expression that is NaN or infinite, or has such a derivative.
+
+    Attributes
+    ----------
+    name:
+        "rate of v", "path constraint q", "first derivative of rate of v".
+    time:
+        Of the first node where it happens [s]; None where there is no time.
+    cause:
+        The operation that is to blame, with its arguments.
+    inputs:
+        Values there of all variables that the expression depends on, by name.
+    nodes, total:
+        At how many of the nodes it happens.
+    """
+
+    name: str
+    time: float | None
+    cause: str
+    inputs: Mapping[str, float]
+    nodes: int
+    total: int
+
+    def __str__(self) -> str:
+        when = "" if self.time is None else f" at {self.time:.6g} s"
+        many = f" ({self.nodes} of {self.total} nodes)" if self.total > 1 else ""
+        cause = f": {self.cause}" if self.cause else ""
+        values = ", ".join(f"{k} = {v:.6g}" for k, v in self.inputs.items())
+        return f"{self.name}{when}{many}{cause}" + (f"; there {values}" if values else "")
 
 
 @dataclass(frozen=True)
@@ -45,7 +81,8 @@ class Verdict:
     status:
         How it ended.
     reasons:
-        Sentences that say what was found, most important first.
+        Sentences that say what was found, most important first; after a success,
+        what is worth knowing all the same.
     suggestion:
         What to try next; "" after a success.
     violations:
@@ -57,7 +94,9 @@ class Verdict:
     overshoot:
         Largest relative violation of limits between nodes.
     active:
-        Names of bounds that are active, and for which part of the time.
+        Limits that are reached, and for which part of the time.
+    not_finite:
+        What is NaN or infinite at the last iterate or the guess.
     """
 
     status: Status
@@ -68,7 +107,8 @@ class Verdict:
     open_loop_error: float = float("nan")
     mesh_error: float = float("nan")
     overshoot: float = float("nan")
-    active: dict[str, float] = field(default_factory=dict)
+    active: Mapping[str, float] = field(default_factory=dict)
+    not_finite: Sequence[NotFinite] = ()
 
     @property
     def success(self) -> bool:
