@@ -175,6 +175,14 @@ class Layout:
         self.rate_place = np.array(rate_place)
 
     @cached_property
+    def by_degree(self) -> dict[int, list[Interval]]:
+        """Intervals of each degree, in order of time."""
+        found: dict[int, list[Interval]] = {}
+        for interval in self.intervals:
+            found.setdefault(interval.degree, []).append(interval)
+        return found
+
+    @cached_property
     def interval_starts(self) -> Array:
         """(N+1,) state nodes at the ends of intervals."""
         return np.array([i.states[0] for i in self.intervals] + [self.intervals[-1].states[-1]])

@@ -177,17 +177,16 @@ class Transcription:
     def _number(self, functions: PhaseFunctions, layout: Layout) -> PhaseIndices:
         phase = functions.phase
         nx, nu, nz = len(functions.states), len(functions.controls), len(functions.algebraics)
-        states = np.empty((len(layout.state_place), nx), dtype=int)
-        controls = np.empty((len(layout.rate_state), nu), dtype=int)
-        algebraics = np.empty((len(layout.rate_state), nz), dtype=int)
-        rates_of: dict[int, list[int]] = {}
-        for rate, state in enumerate(layout.rate_state):
-            rates_of.setdefault(int(state), []).append(rate)
-        for node in range(len(states)):
-            states[node] = self._take(nx)
-            for rate in rates_of.get(node, ()):
-                controls[rate] = self._take(nu)
-                algebraics[rate] = self._take(nz)
+        # a node's states, then controls and algebraic variables of each rate node there
+        width = nu + nz
+        owner = layout.rate_state  # never decreases
+        first = np.searchsorted(owner, np.arange(len(layout.state_place) + 1))
+        starts = np.arange(len(layout.state_place)) * nx + first[:-1] * width + self._next
+        self._take(len(layout.state_place) * nx + len(owner) * width)
+        states = starts[:, None] + np.arange(nx)
+        own = starts[owner] + nx + (np.arange(len(owner)) - first[owner]) * width
+        controls = own[:, None] + np.arange(nu)
+        algebraics = own[:, None] + nu + np.arange(nz)
         knots = len(layout.mesh.sections) - 1
         times = np.full(knots + 2, -1)
         fixed = np.full(knots + 2, np.nan)
@@ -256,31 +255,27 @@ class Transcription:
         row, place, weight = [], [], []
         names = [v.name for v in functions.states]
         units = [v.unit for v in functions.states]
-        where = np.concatenate(
-            [
-                np.stack(
-                    [np.full(len(i.states) - 1, i.section), layout.state_place[i.states[1:]]], 1
-                )
-                for i in layout.intervals
-            ]
-        )
+        where = np.stack([layout.state_section[1:], layout.state_place[1:]], 1)
         numbers = rows.add(
             "dynamics", phase.name, names, units, where, np.zeros(nx), np.zeros(nx), np.ones(nx)
         )
-        first, component = 0, np.arange(nx)
-        for interval in layout.intervals:
-            basis = self.scheme.basis(interval.degree)
-            own = numbers[first : first + len(basis.nodes)]
-            first += len(basis.nodes)
+        component = np.arange(nx)
+        quadrature = np.zeros(len(layout.rate_state))
+        for degree, alike in layout.by_degree.items():
+            basis = self.scheme.basis(degree)
+            fraction = np.array([i.fraction for i in alike])[:, None]
+            states = np.stack([i.states for i in alike])
+            rates = np.stack([i.rates for i in alike])
+            own = numbers[states[:, 1:] - 1]  # rows are those of the states but the first
             a, b = np.nonzero(basis.defect_states)
             rows.linear(
-                own[a], indices.states[interval.states[b]], basis.defect_states[a, b][:, None]
+                own[:, a], indices.states[states[:, b]], basis.defect_states[a, b][:, None]
             )
             a, b = np.nonzero(basis.defect_rates)
-            row.append(own[a].ravel())
-            place.append((interval.rates[b][:, None] * ny + component).ravel())
-            factor = -interval.fraction * basis.defect_rates[a, b]
-            weight.append(np.repeat(factor, nx))
+            row.append(own[:, a].ravel())
+            place.append((rates[:, b, None] * ny + component).ravel())
+            weight.append(np.repeat((-fraction * basis.defect_rates[a, b]).ravel(), nx))
+            np.add.at(quadrature, rates, fraction * basis.weights)
         count = len(layout.rate_state)
         at = np.stack([section, layout.rate_place], 1)
         offset = nx
@@ -311,10 +306,6 @@ class Transcription:
             indices.path_rows = found
             _direct(found, offset, ny, row, place, weight)
             offset += len(phase.paths)
-        quadrature = np.zeros(count)
-        for interval in layout.intervals:
-            weights = interval.fraction * self.scheme.basis(interval.degree).weights
-            np.add.at(quadrature, interval.rates, weights)
         if phase.integrals:
             found = self._integral_rows(indices, rows)
             for k in range(len(phase.integrals)):
