@@ -34,7 +34,8 @@ from .toolchain import (
     python_include,
 )
 
-C_FLAGS = ("-O2", "-std=c99", "-fPIC", "-fvisibility=hidden")
+# Short straight-line parts run as fast with -O1 as with -O2, which takes 1.7 times as long.
+C_FLAGS = ("-O1", "-std=c99", "-fPIC", "-fvisibility=hidden")
 MODULE_FLAGS = ("-O2", "-fPIC", "-fwrapv", "-fvisibility=hidden")
 LINK_FLAGS = (
     ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)

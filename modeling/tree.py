@@ -13,6 +13,7 @@ w, k       net weight mass m − ρV and its first moment (buoyancy taken off)
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -21,6 +22,7 @@ from .model import Model
 from .parts import Body, Node
 from .program import Builder, Scalar
 from .spatial import (
+    Mat3,
     NoRotation,
     Rotation,
     Sym3,
@@ -277,6 +279,8 @@ class KinematicTree:
 
     def node_jacobian(self, node: Node) -> dict[int, tuple[Vec3, Vec3]]:
         """Columns (angular, linear) of a node's Jacobian in node axes, by velocity index."""
+        if self.has_shared_velocities:
+            return self._jacobian_from_the_node(node)
         result: dict[int, tuple[Vec3, Vec3]] = {}
         for link in reversed(self.node_path(node)):
             for k, (angular, linear) in result.items():
@@ -291,6 +295,30 @@ class KinematicTree:
             k: (turn(angular), turn(linear + angular.cross(node.position)))
             for k, (angular, linear) in result.items()
         }
+
+    def _jacobian_from_the_node(self, node: Node) -> dict[int, tuple[Vec3, Vec3]]:
+        """The same, cheaper where many links share few velocities.
+
+        From the node to the root, E turns link axes into node axes and r is the node's place
+        as seen from the link's origin, in node axes; a column (a, b) of the link becomes
+        (E a, E b + E a × r), so what the links below have given need not be moved.
+        """
+        result: dict[int, tuple[Vec3, Vec3]] = {}
+        turn = node.orientation.matrix.transpose()
+        place = turn.times(node.position)
+        for link in self.node_path(node):
+            for column in link.columns:
+                angular = turn.times(column.angular)
+                linear = turn.times(column.linear) + angular.cross(place)
+                old = result.get(column.index)
+                result[column.index] = (
+                    (old[0] + angular, old[1] + linear) if old else (angular, linear)
+                )
+            if link.parent >= 0:
+                first, second, third = (link.rotation.apply(row) for row in turn.rows)  # E Rᵀ
+                turn = Mat3((first, second, third))
+                place = place + turn.times(link.translation)
+        return result
 
     def node_force_map(self, node: Node, force: Vec3) -> dict[int, Scalar]:
         """Generalized forces Jᵀ(0, f) of a force given in node axes, by velocity index."""
@@ -311,6 +339,48 @@ class KinematicTree:
         for link in reversed(self.node_path(node)):
             world_vector = link.rotation.unapply(world_vector)
         return node.orientation.unapply(world_vector)
+
+    # -- world axes -------------------------------------------------------------
+    @cached_property
+    def world_frames(self) -> list[tuple[Mat3, Vec3]]:
+        """Rotation to the world and origin of each link, from the root on: nodes share them."""
+        result: list[tuple[Mat3, Vec3]] = []
+        for link in self.links:
+            if link.parent < 0:
+                result.append((link.rotation.matrix, link.translation))
+                continue
+            above, origin = result[link.parent]
+            first, second, third = (link.rotation.unapply(row) for row in above.rows)
+            place = origin + above.times(link.translation)
+            result.append((Mat3((first, second, third)), place))
+        return result
+
+    def forces_on(self, loads: Mapping[int, Sequence[tuple[Vec3, Vec3]]]) -> list[Scalar]:
+        """Generalized forces Jᵀ(0, f) of all loads at once, by one sweep to the roots.
+
+        ``loads`` has (point, force) in link axes by link; links that carry none cost nothing.
+        """
+        forces = [self.builder.constant(0)] * self.size
+        wrenches: dict[int, tuple[Vec3, Vec3]] = {}
+
+        def add(link: int, moment: Vec3, force: Vec3) -> None:
+            old = wrenches.get(link)
+            wrenches[link] = (old[0] + moment, old[1] + force) if old else (moment, force)
+
+        for index, applied in loads.items():
+            for point, force in applied:
+                add(index, point.cross(force), force)
+        for link in reversed(self.links):
+            if link.index not in wrenches:
+                continue
+            moment, force = wrenches[link.index]
+            for column in link.columns:
+                work = column.angular.dot(moment) + column.linear.dot(force)
+                forces[column.index] = forces[column.index] + work
+            if link.parent >= 0:
+                force = link.rotation.apply(force)
+                add(link.parent, link.rotation.apply(moment) + link.translation.cross(force), force)
+        return forces
 
     # -- system totals ----------------------------------------------------------
     def world_moments(self) -> tuple[Scalar, Vec3, Scalar, Vec3]:

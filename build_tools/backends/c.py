@@ -103,14 +103,14 @@ def _kernels(project: CProject, precision: Precision) -> dict[str, str]:
 
 def _bins(plans: Sequence[FunctionPlan], size: int) -> list[list[FunctionPlan]]:
     """Neighbouring functions together, files of nearly equal size."""
-    total = sum(plan.size for plan in plans)
+    total = sum(plan.own_size for plan in plans)
     count = max(1, -(-total // size))
     bins: list[list[FunctionPlan]] = [[] for _ in range(count)]
     passed = 0
     for plan in plans:
-        middle = passed + plan.size / 2
+        middle = passed + plan.own_size / 2
         bins[min(count - 1, int(middle * count / max(total, 1)))].append(plan)
-        passed += plan.size
+        passed += plan.own_size
     return [b for b in bins if b] or [[]]
 
 
@@ -125,7 +125,7 @@ def _kernel(
             **project.common,
             "file": file,
             "functions": [plan.function.name for plan in plans],
-            "split": any(len(plan.parts) > 1 for plan in plans),
+            "split": any(len(plan.parts) > 1 or plan.calls.calls for plan in plans),
             "helpers": helper_sources(precision, needed),
             "definitions": [writer.definition(plan) for plan in plans],
         },

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from bestiary.modeling.program import Function, Program
 from bestiary.modeling.program.builder import Node
 
+from .c_calls import Call
 from .c_names import ProgramNames
 from .c_plan import FunctionPlan, Part
 from .c_printer import Precision, Printer, helper_of
@@ -57,20 +58,20 @@ class FunctionWriter:
     # -- bodies -------------------------------------------------------------
     def definition(self, plan: FunctionPlan) -> str:
         """The whole function, its parts before it."""
-        if len(plan.parts) == 1:
+        if len(plan.parts) <= 1 and not plan.calls.calls:
             return self._single(plan)
         pieces = [self._part(plan, k) for k in range(len(plan.parts))]
         return "\n\n".join([*pieces, self._caller(plan)])
 
     def helpers(self, plan: FunctionPlan) -> set[str]:
         """Static helpers that the function calls."""
-        found = {helper_of(op) for op in plan.operations} - {None}
+        found = {helper_of(op) for op in plan.own_operations} - {None}
         if plan.function.guards:
             found.add("all_finite")
         return {name for name in found if name}
 
     def _single(self, plan: FunctionPlan) -> str:
-        function, part = plan.function, plan.parts[0]
+        function, part = plan.function, (plan.parts or (Part(),))[0]
         macro = self._names.macro
         lines = self._unused(plan, self._reads(part))
         if function.guards:
@@ -84,13 +85,18 @@ class FunctionWriter:
     def _caller(self, plan: FunctionPlan) -> str:
         function, macro = plan.function, self._names.macro
         used = {g for part in plan.parts for g in self._reads(part)}
+        used |= {g for call in plan.calls.calls for g in call.function.inputs}
         lines = []
         if plan.work_size:
             lines.append(f"{self._precision.type} work[{plan.work_size}];")
         if function.guards:
             lines.append(f"int status = {macro}_OK;")
+        if function.guards and any(call.function.guards for call in plan.calls.calls):
+            lines.append("int called;")
         lines += self._unused(plan, used)
         lines.append("")
+        for other in plan.calls.calls:
+            lines += self._call(plan, other)
         for k, part in enumerate(plan.parts):
             call = f"{self._part_name(plan, k)}({', '.join(self._part_arguments(plan, part))})"
             if part.guards:
@@ -101,6 +107,32 @@ class FunctionWriter:
         lines += self._finite_checks(plan)
         lines.append(f"return {'status' if function.guards else f'{macro}_OK'};")
         return _block(self.prototype(function), lines)
+
+    def _call(self, plan: FunctionPlan, call: Call) -> list[str]:
+        """A call of another function; what fails there fails here."""
+        names = [name for name, _ in self.output_arguments(plan.function)]
+        places = {"work": "&work[{}]", "output": "{}"}
+        arguments = [g for g, _ in self.input_arguments(call.function)]
+        arguments += [
+            "0"
+            if target is None
+            else places[target[0]].format(target[1] if target[0] == "work" else names[target[1]])
+            for target in call.targets
+        ]
+        text = f"{self.symbol_of(call.function.name)}({', '.join(arguments)});"
+        lines = [f"(void){text}"]
+        if call.function.guards and plan.function.guards:  # else they guard what is not asked for
+            ok = f"{self._names.macro}_OK"
+            lines = [
+                f"called = {text}",
+                f"if (status == {ok}) {{",
+                f"{INDENT}status = called;",
+                "}",
+            ]
+        if call.output is None:
+            return lines
+        head = f"if ({names[call.output]} != 0) {{"
+        return [head, *(f"{INDENT}{line}" for line in lines), "}"]
 
     def _part(self, plan: FunctionPlan, number: int) -> str:
         part, macro = plan.parts[number], self._names.macro
@@ -200,7 +232,7 @@ class _Body:
     ) -> None:
         self._nodes, self._names, self._part = nodes, names, part
         self._type = precision.type
-        self._inlined = plan.inlined
+        self._inlined, self._known = plan.inlined, plan.calls.slots
         self._declared: set[int] = set()
         self.printer = Printer(
             nodes,
@@ -242,7 +274,8 @@ class _Body:
         if self._part.symbols.get(index, 0) > 1:
             self._define(lines, index, self._names.places[index])
         elif index in self._part.loads:
-            self._define(lines, index, f"work[{self._part.loads[index]}]")
+            sign = "-" if self._known.get(index, (0, 1))[1] < 0 else ""
+            self._define(lines, index, f"{sign}work[{self._part.loads[index]}]")
 
     def _define(self, lines: list[str], index: int, value: str) -> None:
         self._declared.add(index)

@@ -121,6 +121,9 @@ def _function_comment(project: CProject, plan: FunctionPlan) -> str:
     lines += ["", *(wrapped(text, " *   ") for text in _status_lines(project, function))]
     work = f"; {plan.work_size} values on the stack" if plan.work_size else ""
     lines.append(wrapped(f"Operations: {count_text(plan.operations)}{work}.", " *   "))
+    if plan.called:
+        called = ", ".join(p.function.name for p in plan.called)
+        lines.append(wrapped(f"Calls {called}.", " *   "))
     return "/* " + "\n * ".join(lines).replace(" * \n", " *\n") + "\n */"
 
 

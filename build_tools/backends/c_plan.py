@@ -4,16 +4,20 @@ A statement that is used once is written inside its consumer as long as the
 line stays short.  A long function becomes a few static functions ("parts") of
 nearly equal size.  Values that a later part reads pass through a small array;
 its slots are used again as soon as the last part that reads a value is over.
+What a called function gives (see :mod:`.c_calls`) stands at the array's beginning.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from bestiary.modeling.program import Function, Program, ProgramError
+
+from .c_calls import Calls, choose_calls, operands, statements
 
 LINE_WIDTH = 84
 """Longest expression, in characters, that inlining may produce."""
@@ -31,11 +35,14 @@ class COptions:
         Operations in one source file, roughly.
     function_limit:
         Operations in one function beyond which a model is refused.
+    call_from:
+        Operations from which on a function may call others (see :mod:`.c_calls`).
     """
 
     part_size: int = 300
     file_size: int = 6000
     function_limit: int = 60_000
+    call_from: int = 3500
 
 
 class ModelTooLargeError(ProgramError):
@@ -85,12 +92,27 @@ class FunctionPlan:
     inlined: frozenset[int]
     parts: tuple[Part, ...]
     work_size: int
-    operations: Mapping[str, int]
+    own_operations: Mapping[str, int]
+    called: tuple[FunctionPlan, ...] = ()
+    calls: Calls = Calls()
+
+    @cached_property
+    def operations(self) -> Mapping[str, int]:
+        """Operations that one evaluation executes, by kind, those of called functions included."""
+        total = Counter(self.own_operations)
+        for plan in self.called:
+            total.update(plan.operations)
+        return dict(sorted(total.items()))
 
     @property
     def size(self) -> int:
-        """Operations that one call executes."""
+        """Operations that one evaluation executes."""
         return sum(self.operations.values())
+
+    @property
+    def own_size(self) -> int:
+        """Operations in the function's own text."""
+        return sum(self.own_operations.values())
 
 
 class Planner:
@@ -109,6 +131,9 @@ class Planner:
     def __init__(self, program: Program, width: Callable[[int], int], options: COptions) -> None:
         self._program, self._nodes = program, program.nodes
         self._width, self._options = width, options
+        self._reads = operands(program.nodes)
+        self._calls = choose_calls(program, self._reads, options.call_from)
+        self._plans: dict[str, FunctionPlan] = {}
         self._arguments = [
             () if node[0] in ("const", "sym") else tuple(abs(int(r)) - 1 for r in node[1:])
             for node in program.nodes
@@ -122,37 +147,48 @@ class Planner:
         ModelTooLargeError
             If it has more operations than the limit.
         """
+        if name not in self._plans:
+            self._plans[name] = self._planned(name)
+        return self._plans[name]
+
+    def _planned(self, name: str) -> FunctionPlan:
         function = self._program.functions[name]
-        operations = self._program.operation_counts(name)
+        calls = self._calls.get(name, Calls())
+        work = _Split(self, function, calls)
+        operations = dict(sorted(Counter(str(self._nodes[i][0]) for i in work.needed).items()))
         size = sum(operations.values())
         if size > self._options.function_limit:
             raise ModelTooLargeError(
                 f"function {name!r} has {size:,} operations, more than the limit of "
                 f"{self._options.function_limit:,} for one C function; use fewer bodies or "
-                "segments, freeze parameters, or prefer recursive functions "
-                "(inverse_dynamics, forward_dynamics) to matrices"
+                "segments, freeze parameters, build without it (bestiary build --functions), or "
+                "prefer recursive functions (inverse_dynamics, forward_dynamics) to matrices"
             )
-        work = _Split(self, function, size)
         return FunctionPlan(
-            function, frozenset(work.inlined), work.parts(), work.work_size, operations
+            function,
+            frozenset(work.inlined),
+            work.parts(),
+            work.work_size,
+            operations,
+            tuple(self.plan(call.function.name) for call in calls.calls),
+            calls,
         )
 
 
 class _Split:
     """The working data of planning one function."""
 
-    def __init__(self, planner: Planner, function: Function, size: int) -> None:
+    def __init__(self, planner: Planner, function: Function, calls: Calls) -> None:
         self.nodes, self.width = planner._nodes, planner._width
         self._arguments = planner._arguments
-        self.function = function
-        self.needed = [
-            i
-            for i in planner._program.needed(function.refs)
-            if self.nodes[i][0] not in ("const", "sym")
-        ]
-        self.count = max(1, -(-size // planner._options.part_size))
+        self.calls, self.known = calls, calls.slots
+        self.outputs = [(k, o) for k, o in enumerate(function.outputs) if k not in calls.direct]
+        self.guards = [g.ref for g in function.guards if g.ref not in calls.guards]
+        self.refs = [*(r for _, o in self.outputs for r in o.refs), *self.guards]
+        self.needed = statements(self.nodes, planner._reads, self.refs, self.known)
+        self.count = max(1, -(-len(self.needed) // planner._options.part_size))
         self.inlined = self._choose_inlined()
-        self.work_size = 0
+        self.work_size = calls.work
 
     # -- inlining -----------------------------------------------------------
     def arguments(self, index: int) -> tuple[int, ...]:
@@ -160,13 +196,13 @@ class _Split:
         return self._arguments[index]
 
     def is_operation(self, index: int) -> bool:
-        return self.nodes[index][0] not in ("const", "sym")
+        return self.nodes[index][0] not in ("const", "sym") and index not in self.known
 
     def _choose_inlined(self) -> set[int]:
         uses: Counter[int] = Counter()
         for index in self.needed:
             uses.update(self.arguments(index))
-        uses.update(abs(r) - 1 for r in self.function.refs)
+        uses.update(abs(r) - 1 for r in self.refs)
         inlined: set[int] = set()
         widths: dict[int, int] = {}
         for index in self.needed:
@@ -182,7 +218,7 @@ class _Split:
                 candidates.remove(max(candidates, key=lambda a: (widths[a], a)))
             inlined |= candidates
             widths[index] = total
-        roots = {abs(r) - 1 for r in self.function.refs}
+        roots = {abs(r) - 1 for r in self.refs}
         inlined |= {r for r in roots if self.is_operation(r) and uses[r] == 1}
         return inlined
 
@@ -223,15 +259,17 @@ class _Split:
             reads[k].update(leaves)
             return k
 
-        for number, output in enumerate(self.function.outputs):
+        for number, output in self.outputs:
             for position, ref in enumerate(output.refs):
                 parts[place(ref)].entries.append(Entry(number, position, ref))
-        for guard in self.function.guards:
-            parts[place(guard.ref)].guards.append(guard.ref)
+        for ref in self.guards:
+            parts[place(ref)].guards.append(ref)
         for part, read in zip(parts, reads, strict=True):
-            part.symbols = Counter({a: n for a, n in sorted(read.items()) if a not in home})
+            part.symbols = Counter(
+                {a: n for a, n in sorted(read.items()) if a not in home and a not in self.known}
+            )
         self._hand_out_slots(parts, reads, home)
-        return tuple(parts)
+        return tuple(p for p in parts if p.statements or p.entries or p.guards)
 
     def _homes(self) -> dict[int, int]:
         """The part of each statement: equal sizes, cut where few values are alive."""
@@ -247,8 +285,8 @@ class _Split:
         slack = 0.15 * total / self.count
         for k in range(1, self.count):
             target = k * total / self.count
-            near = [j for j, t in enumerate(passed) if abs(t - target) <= slack]
-            near = [j for j in near if not cuts or j > cuts[-1]]
+            first, last = bisect_left(passed, target - slack), bisect_right(passed, target + slack)
+            near = range(max(first, cuts[-1] + 1 if cuts else 0), last)
             if near:
                 cuts.append(min(near, key=lambda j: (alive[j], abs(passed[j] - target), j)))
         home, part = {}, 0
@@ -301,4 +339,8 @@ class _Split:
                 ends.setdefault(last[index], []).append(slot)
         slots = {i: s for part in parts for i, s in part.stores.items()}
         for k, read in enumerate(reads):
-            parts[k].loads = {a: slots[a] for a in sorted(read) if a in home and home[a] < k}
+            parts[k].loads = {
+                a: self.known[a][0] if a in self.known else slots[a]
+                for a in sorted(read)
+                if a in self.known or (a in home and home[a] < k)
+            }

@@ -13,8 +13,9 @@ from ..parts import Node
 from ..program import Builder, Function, InputGroup, Program, ProgramSymbol, Scalar
 from ..program.program import output
 from ..realised import AXES
-from ..spatial import zero_vector
+from ..spatial import Vec3, zero_vector
 from ..tree import KinematicTree
+from .factorization import METHOD, solve_symmetric
 from .recursive import weight_forces
 from .totals import total_functions
 
@@ -29,14 +30,13 @@ class Dynamics:
 
     ``mass`` and ``coriolis`` are n×n.  ``inverse(p_dot)`` gives M ṗ + C p + weight
     (``p_dot`` None: zero accelerations); ``forward(Q)`` solves
-    M ṗ + C p + weight = Q for ṗ, ``method`` says how.
+    M ṗ + C p + weight = Q for ṗ by articulated bodies, None: M is factored.
     """
 
     mass: Matrix
     coriolis: Matrix
     inverse: Callable[[Sequence[Scalar] | None], list[Scalar]]
-    forward: Callable[[Sequence[Scalar]], list[Scalar]]
-    method: str
+    forward: Callable[[Sequence[Scalar]], list[Scalar]] | None = None
 
 
 def assemble(
@@ -121,10 +121,12 @@ class _Parts:
         input_map = self._input_map()
         with self.builder.context("generalized forces"):
             contacts = self._contacts()
-            applied = self._applied_forces(input_map, self.u, contacts)
+            passive = self._passive_forces(contacts)
+            driving = [_dot(row, self.u, self.zero) for row in input_map]
+            applied = self._sum(driving, passive)
+            drift = self._difference(bias, passive)
         with self.builder.context("forward dynamics"):
-            driven = [a - s for a, s in zip(applied, springs, strict=True)]
-            rates = self.dynamics.forward(driven)
+            rates, method = self._accelerations(driving, drift, self._difference(applied, springs))
         q_dot = [_dot(row, self.tree.rates, self.zero) for row in velocity_map]
 
         m = output("mass_matrix", (n, n), _flat(mass), "M(q), symmetric, both triangles")
@@ -174,7 +176,7 @@ class _Parts:
                 "forward_dynamics",
                 (PARAMETERS, Q, P, U),
                 (p_rate,),
-                f"Accelerations p_dot by {self.dynamics.method}.",
+                f"Accelerations p_dot by {method}.",
             ),
             Function(
                 "state_rates",
@@ -185,17 +187,35 @@ class _Parts:
         ]
         if contacts:
             functions += self._contact_functions([contact for _, contact in contacts])
+            d = output("drift_forces", (n,), drift, "C(q, p) p + F(q) - Q(q, p, 0)")
+            functions.append(
+                Function(
+                    "drift_forces",
+                    (PARAMETERS, Q, P),
+                    (d,),
+                    "All forces but those of the inputs, C(q, p) p + F(q) - Q(q, p, 0).",
+                )
+            )
         if nu:
             b = output("input_matrix", (n, nu), _flat(input_map), "B(q): Q = B u + damping")
             functions.append(Function("input_matrix", (PARAMETERS, Q), (b,), "Input matrix B(q)."))
         if self.model.controllers:
-            passive = self._applied_forces(input_map, [self.zero] * nu, contacts)
-            plant = Plant(mass, [b - q for b, q in zip(bias, passive, strict=True)])
+            plant = Plant(mass, drift)
             functions += [
                 controller_function(self.model, controller, plant)
                 for controller in self.model.controllers.values()
             ]
         return functions
+
+    def _accelerations(
+        self, driving: list[Scalar], drift: list[Scalar], driven: list[Scalar]
+    ) -> tuple[list[Scalar], str]:
+        """Accelerations, and by which method: M ṗ = B u − drift unless there is a recursion."""
+        if self.dynamics.forward is not None:
+            return self.dynamics.forward(driven), "articulated bodies"
+        rest = self._difference(driving, drift)
+        names = [v.name for v in self.tree.velocities]
+        return solve_symmetric(self.dynamics.mass, rest, names), METHOD
 
     def _velocity_map(self) -> list[list[Scalar]]:
         blocks = [b.joint.velocity_map for b in self.model.bodies.values()]
@@ -241,20 +261,20 @@ class _Parts:
                 rows[index][k] = value
         return rows
 
-    def _applied_forces(
-        self, input_map: Matrix, u: Sequence[Scalar], contacts: list[tuple[Node, ContactForce]]
-    ) -> list[Scalar]:
-        """Q of inputs, damping and contacts."""
-        forces = [_dot(row, u, self.zero) for row in input_map]
-        names = [v.name for v in self.model.velocities]
+    def _passive_forces(self, contacts: list[tuple[Node, ContactForce]]) -> list[Scalar]:
+        """Q(q, p, 0): damping and contacts."""
+        loads: dict[int, list[tuple[Vec3, Vec3]]] = {}
+        for node, contact in contacts:
+            link = self.tree.link_of_body[node.body.name]
+            turn = self.tree.world_frames[link][0]
+            force = Vec3(*(turn.column(k).dot(contact.force) for k in range(3)))
+            loads.setdefault(link, []).append((node.position, force))
+        forces = self.tree.forces_on(loads)
+        names = [v.name for v in self.tree.velocities]
         for damper in self.model.dampers:
             with self.builder.context(f"damper on {damper.velocity!r}"):
                 index = names.index(damper.velocity)
                 forces[index] = forces[index] - damper.coefficient * self.tree.rates[index]
-        for node, contact in contacts:
-            local = self.tree.in_node_axes(node, contact.force)
-            for index, value in self.tree.node_force_map(node, local).items():
-                forces[index] = forces[index] + value
         return forces
 
     def _contacts(self) -> list[tuple[Node, ContactForce]]:
@@ -265,10 +285,15 @@ class _Parts:
         result = []
         for name in self.model.contacts:
             node = self.model.nodes[name]
+            link = self.tree.link_of_body[node.body.name]
             with self.builder.context(f"contact of node {name!r}"):
-                columns, position = self.tree.node_pose(node)
-                _, v = self.tree.node_twist(node)
-                velocity = columns[0] * v.x + columns[1] * v.y + columns[2] * v.z
+                turn, origin = self.tree.world_frames[link]
+                position = origin + turn.times(node.position)
+                omega, v = (
+                    self.tree.angular_velocities[link],
+                    self.tree.linear_velocities[link],
+                )
+                velocity = turn.times(v + omega.cross(node.position))
                 result.append((node, contact_force(surface, position, velocity, up, sign)))
         return result
 
@@ -302,6 +327,10 @@ class _Parts:
     @staticmethod
     def _sum(a: Iterable[Scalar], b: Iterable[Scalar]) -> list[Scalar]:
         return [x + y for x, y in zip(a, b, strict=True)]
+
+    @staticmethod
+    def _difference(a: Iterable[Scalar], b: Iterable[Scalar]) -> list[Scalar]:
+        return [x - y for x, y in zip(a, b, strict=True)]
 
     # -- nodes ----------------------------------------------------------------
     def node_functions(self) -> list[Function]:

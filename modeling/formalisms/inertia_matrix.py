@@ -32,7 +32,6 @@ from ..program import Scalar
 from ..spatial import Mat3, Rotation, Vec3, unit_vector, zero_vector
 from ..tree import KinematicTree, Link, LinkArc
 from .assembly import Dynamics, assemble
-from .factorization import METHOD, solve_symmetric
 
 
 def inertia_matrix(model: Model) -> EquationsOfMotion:
@@ -48,14 +47,7 @@ def inertia_matrix(model: Model) -> EquationsOfMotion:
     with model.builder.context("mass and Coriolis matrix"):
         sweep = _JacobianSweep(model, tree)
         mass, coriolis = sweep.mass_and_coriolis()
-    bias = sweep.inverse(None)
-
-    def forward(forces: Sequence[Scalar]) -> list[Scalar]:
-        rest = [f - b for f, b in zip(forces, bias, strict=True)]
-        return solve_symmetric(mass, rest, [v.name for v in tree.velocities])
-
-    dynamics = Dynamics(mass, coriolis, sweep.inverse, forward, METHOD)
-    return assemble(model, tree, dynamics, "inertia_matrix")
+    return assemble(model, tree, Dynamics(mass, coriolis, sweep.inverse), "inertia_matrix")
 
 
 @dataclass

@@ -21,7 +21,6 @@ from ..program import Scalar
 from ..tree import KinematicTree
 from .assembly import Dynamics, assemble, input_groups
 from .composite import mass_and_coriolis
-from .factorization import METHOD, solve_symmetric
 from .recursive import forward_dynamics, inverse_dynamics
 
 
@@ -44,13 +43,10 @@ def poincare(model: Model) -> EquationsOfMotion:
         return inverse_dynamics(tree, accelerations)
 
     def forward(forces: Sequence[Scalar]) -> list[Scalar]:
-        if not tree.has_shared_velocities:
-            return forward_dynamics(tree, forces)
-        rest = [f - b for f, b in zip(forces, inverse(None), strict=True)]
-        return solve_symmetric(mass, rest, [v.name for v in tree.velocities])
+        return forward_dynamics(tree, forces)
 
-    method = METHOD if tree.has_shared_velocities else "articulated bodies"
-    dynamics = Dynamics(mass, coriolis, inverse, forward, method)
+    recursion = None if tree.has_shared_velocities else forward
+    dynamics = Dynamics(mass, coriolis, inverse, recursion)
     return assemble(model, tree, dynamics, "poincare")
 
 
