@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -16,11 +16,14 @@ import numpy as np
 from .costates import costates, node_durations, node_rows, shooting_start
 from .functions import PhaseFunctions
 from .motion import evaluators
+from .nlp import NonlinearProgram, RowGroup
 from .problem import OptimalControlProblem
-from .refinement import Refined, Round
 from .trajectory import PhaseTrajectory
 from .transcription import PhaseIndices, Transcription
 from .variables import Range, Variable
+
+if TYPE_CHECKING:
+    from .refinement import Refined, Round
 
 Array: TypeAlias = np.ndarray
 INSIDE = 1e-9
@@ -58,11 +61,11 @@ class PhaseRecord:
         (M, n) path constraints at the rows of :func:`~.costates.node_rows`.
     costates:
         (M, nx) at the same rows.
-    state_multipliers, control_multipliers, path_multipliers:
-        (S, nx), (R, nu), (R, n): of bounds and path constraints, per second; positive at
-        an upper limit, negative at a lower one.
+    state_multipliers, control_multipliers, path_multipliers, equation_multipliers:
+        (S, nx), (R, nu), (R, n), (R, nz): of bounds, path constraints and algebraic
+        equations, per second; positive at an upper limit, negative at a lower one.
     integrals:
-        Named integrals: unit and value.
+        Named integrals: unit, value and multiplier.
     path_function:
         (states, controls, algebraics, times) -> (T, n); None for a loaded phase, whose
         paths are interpolated between the nodes.
@@ -81,7 +84,8 @@ class PhaseRecord:
     state_multipliers: Array
     control_multipliers: Array
     path_multipliers: Array
-    integrals: Mapping[str, tuple[str, float]]
+    equation_multipliers: Array
+    integrals: Mapping[str, tuple[str, float, float]]
     path_function: PathFunction | None = None
 
     def groups(self) -> tuple[tuple[str, tuple[Quantity, ...]], ...]:
@@ -239,9 +243,7 @@ def _phase(
 ) -> PhaseRecord:  # fmt: skip
     phase, layout = indices.phase, indices.layout
     program, nx = transcription.program, len(indices.functions.states)
-    first = next(
-        (g.first for g in program.groups if g.kind == "dynamics" and g.phase == phase.name), 0
-    )
+    first = next(g.first for g in _groups(program, phase.name) if g.kind == "dynamics")
     dynamics = rows[first : first + (len(layout.state_place) - 1) * nx].reshape(-1, nx)
     durations = node_durations(layout, motion.boundaries)
     durations = np.where(durations > 0, durations, np.inf)
@@ -253,12 +255,16 @@ def _phase(
         return np.asarray(evaluator.all(states, controls, algebraics, times)["paths"])
 
     path_values = np.empty((len(at), len(phase.paths)))
-    path_multipliers = np.empty((len(layout.rate_state), len(phase.paths)))
     if phase.paths:
         path_values = paths_at(*node_values(motion))
-        own = next(g for g in program.groups if g.kind == "path" and g.phase == phase.name)
-        path_rows = rows[own.first : own.first + own.count].reshape(-1, len(phase.paths))
-        path_multipliers = path_rows / durations[:, None]
+    own_rows = {g.kind: rows[g.first : g.first + g.count] for g in _groups(program, phase.name)}
+    by_kind = {
+        kind: own_rows[kind].reshape(-1, count) / durations[:, None]
+        if kind in own_rows
+        else np.empty((len(layout.rate_state), count))
+        for kind, count in (("path", len(phase.paths)), ("equation", len(phase.equations)))
+    }
+    integral_rows = own_rows.get("integral", np.empty(0))
     return PhaseRecord(
         phase.name,
         tuple(Quantity.of(v) for v in indices.functions.states),
@@ -272,13 +278,20 @@ def _phase(
         costates(layout, dynamics, _start(transcription, indices, x, p, rows, dynamics)),
         reduced[indices.states] / state_durations[:, None],
         reduced[indices.controls] / durations[:, None],
-        path_multipliers,
+        by_kind["path"],
+        by_kind["equation"],
         {
-            t.name: (t.unit, float(x[entry]))
-            for t, entry in zip(phase.integrals, indices.integrals, strict=True)
+            t.name: (t.unit, float(x[entry]), float(multiplier))
+            for t, entry, multiplier in zip(
+                phase.integrals, indices.integrals, integral_rows, strict=True
+            )
         },
         paths_at if phase.paths else None,
     )
+
+
+def _groups(program: NonlinearProgram, phase: str) -> list[RowGroup]:
+    return [g for g in program.groups if g.phase == phase]
 
 
 def _start(

@@ -134,7 +134,7 @@ def motion_dataset(
         for quantity, value in values:
             result[quantity.name] = ((), value, _attributes(quantity, kind))
     for phase in phases:
-        for name, (unit, value) in phase.integrals.items():
+        for name, (unit, value, _) in phase.integrals.items():
             label = name if name not in result else f"{phase.name}.{name}"
             result[label] = (
                 (),

@@ -149,13 +149,13 @@ def solve(
             refined = refine(
                 build, meshes, scheme, p, options, solver, stop, watch, start, inspect
             )
-            if mesh is None and not refined.reached and any(m.knots for m in meshes):
+            ended = refined.reached or len(refined.rounds) > 1 or stop.is_set()
+            if mesh is None and not ended and any(m.knots for m in meshes):
                 # knots of the guess do not suit this problem: once more without them
-                if len(refined.rounds) == 1 and not stop.is_set():
-                    plain = [without_knots(m) for m in meshes]
-                    refined = refine(
-                        build, plain, scheme, p, options, solver, stop, watch, start, inspect
-                    )
+                plain = [without_knots(m) for m in meshes]
+                refined = refine(
+                    build, plain, scheme, p, options, solver, stop, watch, start, inspect
+                )
         finally:
             close()
         replays = None
@@ -193,11 +193,14 @@ def _first_meshes(
 ) -> list[Mesh]:
     """One a phase: as given, else as the guess had them, else 20 intervals."""
     names = [p.name for p in problem.phases]
-    if mesh is None and guess is not None:
-        if guess.record.phases[0].motion.layout.scheme == scheme:
-            mesh = meshes_of(guess, names)
-    chosen = mesh if isinstance(mesh, Mapping) else {n: FIRST if mesh is None else mesh for n in names}
-    return [make_mesh(chosen.get(n, FIRST), scheme, f"phase {n!r}") for n in names]
+    same = guess is not None and guess.record.phases[0].motion.layout.scheme == scheme
+    if mesh is None and guess is not None and same:
+        mesh = meshes_of(guess, names)
+    given = mesh if isinstance(mesh, Mapping) else dict.fromkeys(names, mesh)
+    return [
+        make_mesh(FIRST if given.get(n) is None else given[n], scheme, f"phase {n!r}")
+        for n in names
+    ]
 
 
 def _check_arguments(

@@ -47,6 +47,7 @@ _VALUES = (
     "state_multipliers",
     "control_multipliers",
     "path_multipliers",
+    "equation_multipliers",
 )
 _QUANTITIES = ("states", "controls", "algebraics", "paths")
 
@@ -351,6 +352,7 @@ def _restored_phase(told: dict[str, Any], arrays: dict[str, Array], scheme: Sche
         "state_multipliers": (states, nx),
         "control_multipliers": (rates, nu),
         "path_multipliers": (rates, n),
+        "equation_multipliers": (rates, nz),
     }
     found = {}
     for name, shape in shapes.items():
