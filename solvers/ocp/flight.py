@@ -16,14 +16,11 @@ All six lifted variables enter linearly, which keeps the functions of a node sma
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
 import numpy as np
-
-from bestiary.generated.errors import ModelInputError, SingularityError
 
 from .errors import OptimalControlError
 from .robots import (
@@ -38,7 +35,6 @@ from .robots import (
     robot_symbols,
     state_balance,
     typical_time,
-    within_limits,
 )
 from .variables import column
 
@@ -207,18 +203,14 @@ def base_twist(robot: Any, q: Array, s: Array, momentum: Array) -> Array:
     momentum:
         (3,) angular momentum about the centre of mass, world axes [kg m^2/s].
     """
-    matrix = robot.mass_matrix_batch(q)
-    right = -np.einsum("kij,kj->ki", matrix[:, :BASE, BASE:], s)
-    if np.any(momentum):
-        rotation = robot.node_pose_batch(root_node(robot), q)[:, :3, :3]
-        right[:, :3] += np.einsum("kji,j->ki", rotation, momentum)
+    one = len(q) == 1  # a call costs less than a batch
+    matrix = robot.mass_matrix(q[0])[None] if one else robot.mass_matrix_batch(q)
+    right = -(matrix[:, :BASE, BASE:] @ s[..., None])[..., 0]
+    if momentum.any():
+        node = root_node(robot)
+        pose = robot.node_pose(node, q[0])[None] if one else robot.node_pose_batch(node, q)
+        right[:, :3] += np.einsum("kji,j->ki", pose[:, :3, :3], momentum)
     return np.asarray(np.linalg.solve(matrix[:, :BASE, :BASE], right[..., None])[..., 0])
-
-
-def full_state(robot: Any, x: Array, momentum: Array) -> tuple[Array, Array]:
-    """(N, nq), (N, np) full states of reduced ones; the centre of mass rests, the base is at 0."""
-    q, s = full_coordinates(robot, x), x[:, len(robot.coordinates) - 3 :]
-    return q, np.ascontiguousarray(np.hstack([base_twist(robot, q, s, momentum), s]))
 
 
 def full_coordinates(robot: Any, x: Array) -> Array:
@@ -229,12 +221,18 @@ def full_coordinates(robot: Any, x: Array) -> Array:
     return q
 
 
+def full_state(robot: Any, x: Array, momentum: Array) -> tuple[Array, Array]:
+    """(N, nq), (N, np) full states of reduced ones; the centre of mass rests, the base is at 0."""
+    q, s = full_coordinates(robot, x), x[:, len(robot.coordinates) - 3 :]
+    return q, np.hstack([base_twist(robot, q, s, momentum), s])
+
+
 class FlightRates(ForwardRates):
     """Rates of the reduced states, by the full model's compiled forward dynamics."""
 
     def __init__(self, problem: OptimalControlProblem, robot: Any) -> None:
         super().__init__(problem, robot)
-        self._count = base_attitude(robot)
+        self._attitude = base_attitude(robot)
 
     def momentum(self, p: Array) -> Array:
         """(3,) angular momentum among the problem's constants; zero if it is not there."""
@@ -244,15 +242,15 @@ class FlightRates(ForwardRates):
         values = np.atleast_1d(np.asarray(p, dtype=float))
         return values[[names.index(n) for n in MOMENTUM]]
 
-    def __call__(self, x: Array, u: Array, s: Array, p: Array, t: Array) -> Array:
-        """(N, nx) rates; see :class:`.robots.ForwardRates`."""
-        robot, count = self.robot(s, p), self._count
-        rates = np.full(x.shape, np.nan)
-        good = np.all(np.isfinite(x), axis=1) & within_limits(robot, full_coordinates(robot, x))
-        if good.any():
-            # where the model ends there are no rates: the replay says what that means
-            with contextlib.suppress(ModelInputError, SingularityError, np.linalg.LinAlgError):
-                q, v = full_state(robot, x[good], self.momentum(p))
-                dq, dv = full_rates(robot, q, v, u[good])
-                rates[good] = np.hstack([dq[:, :count], dq[:, count + 3 :], dv[:, BASE:]])
-        return rates
+    def _coordinates(self, x: Array) -> Array:
+        q = np.zeros((len(x), self._size))
+        q[:, : self._attitude] = x[:, : self._attitude]
+        q[:, self._attitude + 3 :] = x[:, self._attitude : self._size - 3]
+        return q
+
+    def _rates(self, robot: Any, x: Array, u: Array, p: Array) -> Array:
+        q, s = self._coordinates(x), x[:, self._size - 3 :]
+        v = np.hstack([base_twist(robot, q, s, self.momentum(p)), s])
+        q_rates, v_rates = full_rates(robot, q, v, u)
+        parts = q_rates[:, : self._attitude], q_rates[:, self._attitude + 3 :], v_rates[:, BASE:]
+        return np.hstack(parts)

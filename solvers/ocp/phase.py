@@ -94,6 +94,7 @@ class Phase:
         self.guess_times: np.ndarray | None = None
         self.explicit_rates: Callable[..., Any] | None = None
         self.robot: Any = None
+        self.attitudes: dict[str, np.ndarray] = {}
 
     def _fix_end(self) -> None:
         """With a fixed start, durations and ends are one thing."""
@@ -301,6 +302,51 @@ class Phase:
             target[name] = as_range(value, f"{self._label}: {where} {name}")
             if name in self._controls:
                 self._endpoint(name, where)
+
+    def start_orientation(
+        self,
+        roll: float | None = None,
+        pitch: float | None = None,
+        yaw: float | None = None,
+        *,
+        quaternion: Any = None,
+        sequence: str = "zyx",
+        tolerance: float | None = None,
+    ) -> None:
+        """Attitude of the robot's base at the start, whatever coordinates it has.
+
+        Parameters
+        ----------
+        roll, pitch, yaw:
+            Angles [rad] about the body axes of ``sequence``; all, or some of them.
+        quaternion:
+            Body to world, scalar first, of any length; a quaternion and its negative
+            are one attitude.
+        sequence:
+            ``"zyx"`` for a body whose long axis is x, ``"zxy"`` for y.
+        tolerance:
+            Largest deviation [rad], below a right angle; none by default.
+        """
+        from .orientation import attitude, set_orientation
+
+        wanted = attitude(roll, pitch, yaw, quaternion, sequence)
+        set_orientation(self, "start", wanted, tolerance)
+
+    def end_orientation(
+        self,
+        roll: float | None = None,
+        pitch: float | None = None,
+        yaw: float | None = None,
+        *,
+        quaternion: Any = None,
+        sequence: str = "zyx",
+        tolerance: float | None = None,
+    ) -> None:
+        """Attitude of the robot's base at the end; see :meth:`start_orientation`."""
+        from .orientation import attitude, set_orientation
+
+        wanted = attitude(roll, pitch, yaw, quaternion, sequence)
+        set_orientation(self, "end", wanted, tolerance)
 
     def initial(self, expression: Any) -> ca.SX:
         """An expression in states and controls, at the start of the phase."""

@@ -17,12 +17,15 @@ import casadi as ca
 import numpy as np
 
 from .estimate import Evaluator, state_sizes
+from .interpolation import Interpolant
 from .trajectory import PhaseTrajectory
 
 Array: TypeAlias = np.ndarray
 
 FEWEST, MOST = 2, 256
 """Steps in a segment."""
+ADAPTIVE_TOLERANCE = 1e-11
+"""Relative, of the open-loop replay of implicit dynamics."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def _phase(
     starts = motion.layout.interval_starts
     edges = motion.states[starts]
     steps, before, converged = FEWEST, None, False
-    stepper = _Stepper(evaluator, motion)
+    stepper = _Stepper(evaluator, motion, sizes)
     while True:
         ends = stepper.segments(edges[:-1], steps)
         if before is not None:
@@ -117,8 +120,8 @@ def _phase(
 class _Stepper:
     """Runge-Kutta steps on the intervals of a motion, with its controls."""
 
-    def __init__(self, evaluator: Evaluator, motion: PhaseTrajectory) -> None:
-        self._evaluator, self._motion = evaluator, motion
+    def __init__(self, evaluator: Evaluator, motion: PhaseTrajectory, sizes: Array) -> None:
+        self._evaluator, self._motion, self._sizes = evaluator, motion, sizes
         self._tables: dict[int, Any] = {}
 
     def _table(self, steps: int) -> tuple[Array, Array, Array, Array]:
@@ -154,23 +157,41 @@ class _Stepper:
         functions = self._evaluator.functions
         if functions.z.numel() == 0 and functions.phase.explicit_rates is None:
             return self._rolled(x, steps)
-        u, z, t, h = self._table(steps)
-        found = [x]
-        for n in range(len(h)):
-            for k in range(steps):
-                span = slice(2 * k, 2 * k + 3)
-                x = self._step(
-                    x[None],
-                    list(u[n, span][:, None]),
-                    list(z[n, span][:, None]),
-                    list(t[n, span][:, None]),
-                    h[n],
-                )[0]
-            found.append(x)
-            if not np.all(np.isfinite(x)):
-                found += [np.full_like(x, np.nan)] * (len(h) - n - 1)
+        return self._adaptive(x)
+
+    def _adaptive(self, x: Array) -> Array:
+        """The same with steps of high order as long as they can be: each costs a call."""
+        from scipy.integrate import solve_ivp
+
+        motion, rates = self._motion, self._evaluator.rates
+        u, z = Interpolant(motion, "controls"), Interpolant(motion, "algebraics")
+        count = len(motion.edges) - 1
+        found = np.full((count + 1, len(x)), np.nan)
+        found[0] = x
+        for n in range(count):
+
+            def rate(time: float, state: Array, n: int = n) -> Array:
+                found = rates(
+                    state[None],
+                    u.within(n, time)[None],
+                    z.within(n, time)[None],
+                    np.array([time]),
+                )
+                return np.asarray(found[0])
+
+            with np.errstate(all="ignore"):
+                made = solve_ivp(
+                    rate,
+                    (motion.edges[n], motion.edges[n + 1]),
+                    found[n],
+                    method="DOP853",
+                    rtol=ADAPTIVE_TOLERANCE,
+                    atol=ADAPTIVE_TOLERANCE * self._sizes,
+                )
+            if not made.success or not np.all(np.isfinite(made.y[:, -1])):
                 break
-        return np.array(found)
+            found[n + 1] = made.y[:, -1]
+        return found
 
     def _step(
         self, x: Array, u: Sequence[Array], z: Sequence[Array], t: Sequence[Array], h: Any

@@ -224,7 +224,8 @@ class ForwardRates:
 
     def __init__(self, problem: OptimalControlProblem, robot: Any) -> None:
         self._problem, self._robot = problem, robot
-        self._cache: tuple[tuple[float, ...], Any] | None = None
+        self._size = len(robot.coordinates)
+        self._last: tuple[tuple[bytes, bytes], Any] | None = None
 
     def __call__(self, x: Array, u: Array, s: Array, p: Array, t: Array) -> Array:
         """(N, nx) rates; rows outside what the model can tell are NaN.
@@ -239,37 +240,48 @@ class ForwardRates:
             (N,) times, of which a robot knows nothing.
         """
         robot = self.robot(s, p)
-        q = np.ascontiguousarray(x[:, : len(robot.coordinates)])
-        v = np.ascontiguousarray(x[:, len(robot.coordinates) :])
-        good = np.all(np.isfinite(x), axis=1) & within_limits(robot, q)
         rates = np.full(x.shape, np.nan)
-        if good.any():
-            # where the model ends there are no rates: the replay says what that means
-            with contextlib.suppress(ModelInputError, SingularityError):
-                rates[good] = np.hstack(full_rates(robot, q[good], v[good], u[good]))
+        good = np.isfinite(x).all(axis=1) & within_limits(robot, self._coordinates(x))
+        if good.all():
+            good = slice(None)
+        elif not good.any():
+            return rates
+        # where the model ends there are no rates: the replay says what that means
+        with contextlib.suppress(ModelInputError, SingularityError, np.linalg.LinAlgError):
+            rates[good] = self._rates(robot, x[good], u[good], p)
         return rates
+
+    def _coordinates(self, x: Array) -> Array:
+        return x[:, : self._size]
+
+    def _rates(self, robot: Any, x: Array, u: Array, p: Array) -> Array:
+        return np.hstack(full_rates(robot, x[:, : self._size], x[:, self._size :], u))
 
     def robot(self, s: Array, p: Array) -> Any:
         """The robot with the parameter values of a solve."""
-        values = {}
-        for variables, numbers in (
-            (self._problem.parameters(), s),
-            (self._problem.constants(), p),
-        ):
-            own = np.atleast_1d(np.asarray(numbers, dtype=float))
-            for variable, value in zip(variables, own, strict=True):
-                if variable.name in self._robot.parameters:
-                    values[variable.name] = float(value)
-        key = tuple(values.values())
-        if self._cache is None or self._cache[0] != key:
-            self._cache = key, self._robot.with_parameters(**values) if values else self._robot
-        return self._cache[1]
+        key = np.asarray(s, dtype=float).tobytes(), np.asarray(p, dtype=float).tobytes()
+        if self._last is None or self._last[0] != key:
+            variables = (*self._problem.parameters(), *self._problem.constants())
+            values = np.concatenate([np.ravel(s), np.ravel(p)])
+            own = {
+                variable.name: float(value)
+                for variable, value in zip(variables, values, strict=True)
+                if variable.name in self._robot.parameters
+            }
+            self._last = key, self._robot.with_parameters(**own) if own else self._robot
+        return self._last[1]
 
 
 def full_rates(robot: Any, q: Array, p: Array, u: Array) -> tuple[Array, Array]:
     """(N, nq) and (N, np) rates of many states."""
-    inputs = np.ascontiguousarray(u) if u.shape[1] else None
-    found: tuple[Array, Array] = robot.state_rates_batch(q, p, inputs)
+    inputs = u if u.shape[1] else None
+    if len(q) == 1:  # a call costs less than a batch
+        one = robot.state_rates(q[0], p[0], None if inputs is None else u[0])
+        return one[0][None], one[1][None]
+    arrays = (np.ascontiguousarray(a) for a in (q, p))
+    found: tuple[Array, Array] = robot.state_rates_batch(
+        *arrays, None if inputs is None else np.ascontiguousarray(inputs)
+    )
     return found
 
 
