@@ -448,6 +448,71 @@ class Phase:
             self._names.find(name)
             self.guesses[name] = value if callable(value) else self._guess_array(name, value)
 
+    def guess_simulation(
+        self,
+        policy: Any = None,
+        duration: float | None = None,
+        start: Mapping[str, float] | None = None,
+        points: int = 201,
+        tolerance: float = 1e-6,
+    ) -> dict[str, np.ndarray]:
+        """Let the search start from a simulation of the phase under a policy.
+
+        Parameters
+        ----------
+        policy:
+            Function of (time, states by name) that gives the controls, by name or in their
+            order; or constant values by name; None: no control at all.  Controls are kept
+            within their bounds.
+        duration:
+            [s]; needed if it is free and was not guessed before.
+        start:
+            States at the start; by default as they must be there, else the middle of bounds.
+        points:
+            Number of times that are kept of the motion.
+        tolerance:
+            Relative, of the integrator.
+
+        Returns
+        -------
+        dict
+            Name -> (points,) values, with ``time``: what was simulated.
+
+        Raises
+        ------
+        OptimalControlError
+            If the simulation runs away, saying when, or names are unknown.
+        """
+        from .starting_motions import simulate_guess
+
+        table = simulate_guess(self, policy, duration, start, points, tolerance)
+        self.guess(table["time"], **{n: v for n, v in table.items() if n != "time"})
+        return table
+
+    def guess_equilibrium(self, **near: float) -> dict[str, float]:
+        """Let the search start from rest: states and controls whose rates are zero.
+
+        Parameters
+        ----------
+        near:
+            Values by name; of all equilibria within the bounds, the nearest to these.
+
+        Returns
+        -------
+        dict
+            Name -> value of the equilibrium.
+
+        Raises
+        ------
+        OptimalControlError
+            If there is none within the bounds.
+        """
+        from .starting_motions import equilibrium_guess
+
+        found = equilibrium_guess(self, near)
+        self.guess(**found)
+        return found
+
     def _guess_array(self, name: str, value: Any) -> np.ndarray:
         array = np.atleast_1d(np.asarray(value, dtype=float))
         allowed = {1, 2} | ({len(self.guess_times)} if self.guess_times is not None else set())
