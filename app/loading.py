@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("bestiary")
 
 
-def load(name: str | os.PathLike[str], variant: str | None = None, **options: Any) -> Robot:
+def load(
+    name: str | os.PathLike[str],
+    variant: str | None = None,
+    *,
+    functions: Iterable[str] = (),
+    **options: Any,
+) -> Robot:
     """Load a robot, building it first if it is missing or out of date.
 
     Parameters
@@ -27,6 +33,9 @@ def load(name: str | os.PathLike[str], variant: str | None = None, **options: An
         model file, a model file (``"my_robot.py"``), or a generated folder.
     variant:
         A named set of parameter values.
+    functions:
+        Build only these functions and groups of functions, such as ``["dynamics"]``;
+        by default all.
     options:
         Options of the model, such as ``base="quaternion"``.
 
@@ -48,25 +57,27 @@ def load(name: str | os.PathLike[str], variant: str | None = None, **options: An
     no logging is set up.
     """
     from . import generated
+    from .modeling.animals.naming import normal_selection
 
     text = os.fspath(name)
     given = {k: v for k, v in options.items() if v is not None}
-    target = _target(text, given)
+    target = _target(text, given, normal_selection(functions))
     if target is None:
-        return generated.load(name, variant, **options)
+        return generated.load(name, variant, functions=functions, **options)
     return generated.load(_folder(target), variant)
 
 
-def _target(text: str, options: Mapping[str, Any]) -> Target | None:
+def _target(text: str, options: Mapping[str, Any], functions: tuple[str, ...]) -> Target | None:
     """What would have to be built: a built-in robot, a model file, or one built before."""
     from .build_tools.freshness import known_builds
     from .build_tools.targets import parse_target
     from .modeling.animals import BUILT_IN
 
     if text in BUILT_IN or text.endswith(".py"):
-        return parse_target(text, options)
+        return parse_target(text, options, functions)
     for name, target, out in known_builds():
-        if name == text and dict(target.options) == dict(options) and out is None:
+        same = dict(target.options) == dict(options) and target.functions == functions
+        if name == text and same and out is None:
             return target if target.path is None or target.path.exists() else None
     return None
 

@@ -74,6 +74,7 @@ def stamp_path(target: Target, out: Path | None) -> Path:
         repr(target.options),
         str(out.resolve()) if out is not None else "",
         sys.implementation.cache_tag,
+        *(["functions", *target.functions] if target.functions else []),
     ]
     return cache_root() / "stamps" / f"{target.label}-{sha256(json.dumps(identity))[:16]}.json"
 
@@ -137,6 +138,18 @@ def write_stamp(
     except OSError:
         return False
     return True
+
+
+def other_owner(folder: Path, target: Target) -> Path | None:
+    """Another model file, still there, whose build is in this folder of the cache."""
+    for path in sorted((cache_root() / "stamps").glob("*.json")):
+        stamp = _read(path)
+        owner = stamp.target.path if stamp is not None else None
+        if stamp is None or owner is None or owner == target.path or stamp.folder != folder:
+            continue
+        if owner.exists():
+            return owner
+    return None
 
 
 def known_builds() -> list[tuple[str, Target, Path | None]]:
@@ -269,6 +282,7 @@ def _read(path: Path) -> Stamp | None:
                 data["label"],
                 Path(data["path"]) if data["path"] else None,
                 tuple((k, v) for k, v in data["options"]),
+                tuple(data.get("functions", ())),
             ),
             Path(data["out"]) if data["out"] else None,
         )
@@ -290,6 +304,7 @@ def _write(path: Path, stamp: Stamp) -> None:
                 "label": stamp.target.label,
                 "path": str(stamp.target.path or ""),
                 "options": stamp.target.options,
+                "functions": stamp.target.functions,
                 "out": str(stamp.out or ""),
             }
         ),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 from bestiary.modeling.animals import BUILT_IN
 from bestiary.modeling.animals.naming import canonical as canonical
 from bestiary.modeling.animals.naming import folder_name as folder_name
+from bestiary.modeling.animals.naming import normal_selection as normal_selection
+from bestiary.modeling.animals.naming import selection_suffix as selection_suffix
 
 CACHE_VARIABLE = "BESTIARY_CACHE_DIR"
 
@@ -70,7 +72,9 @@ def is_writable(folder: Path) -> bool:
     return True
 
 
-def robot_folders(label: str, options: Mapping[str, Any] | None = None) -> list[Path]:
+def robot_folders(
+    label: str, options: Mapping[str, Any] | None = None, functions: Iterable[str] = ()
+) -> list[Path]:
     """Where a robot may have landed, in the order of preference; none need exist.
 
     Parameters
@@ -79,8 +83,12 @@ def robot_folders(label: str, options: Mapping[str, Any] | None = None) -> list[
         Name of a built-in robot or of a user's model.
     options:
         Options that it was built with.
+    functions:
+        Functions and groups that it was built with; none for all.
     """
     name, remaining = canonical(label, options or {})
-    folder = folder_name(name, remaining)
-    own = [packaged_models() / folder] if name in BUILT_IN and not remaining else []
+    only = selection_suffix(functions)
+    folder = f"{folder_name(name, remaining)}{only}"
+    plain = name in BUILT_IN and not remaining and not only
+    own = [packaged_models() / folder] if plain else []
     return [*own, cached_models() / folder]

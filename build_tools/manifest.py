@@ -62,6 +62,11 @@ def make_manifest(equations: EquationsOfMotion, c_sources: SourceFiles) -> dict[
         "up": equations.up,
         "generator_version": __version__,
         "program_sha256": program.content_hash,
+        **(
+            {"selection": list(equations.selection), "left_out": list(equations.left_out)}
+            if equations.selection
+            else {}
+        ),
         "options": dict(equations.options or {}),
         "coordinates": [_quantity(c) for c in equations.coordinates],
         "velocities": [_quantity(v) for v in equations.velocities],

@@ -18,7 +18,7 @@ from .cache import ObjectCache
 from .compiler import MODULE, CompiledModule, ObjectReport, compile_module
 from .errors import CompilerMissingError, FolderError, TargetError
 from .files import sha256, uninterrupted, write_atomically
-from .freshness import drop_stamp, freshness, source_state, write_stamp
+from .freshness import drop_stamp, freshness, other_owner, source_state, write_stamp
 from .locations import cached_models, is_writable, packaged_models
 from .locks import folder_lock
 from .targets import Target, derive
@@ -288,8 +288,14 @@ def _landing_folder(target: Target, name: str, out: Path | None) -> tuple[Path, 
         If the folder that the user asked for, or the cache, cannot be written.
     """
     folder = target.folder(name, out)
+    owner = other_owner(folder, target) if target.path is not None and out is None else None
+    if owner is not None:  # two model files with one model name: each keeps its own
+        folder = folder.with_name(f"{folder.name}_{sha256(str(target.path))[:8]}")
     if is_writable(folder):
-        return folder, []
+        return folder, [
+            f"{owner} holds a model {name!r} too; this one is in {folder}, and loaded by "
+            f"the name {folder.name!r} or by its model file"
+        ] if owner is not None else []
     if target.is_packaged and out is None:
         fallback = cached_models() / target.label
         if is_writable(fallback):

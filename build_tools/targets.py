@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 from bestiary.modeling.animals import BUILT_IN
 
 from .errors import TargetError
-from .locations import cached_models, canonical, folder_name, in_checkout, packaged_models
+from .locations import (
+    cached_models,
+    canonical,
+    folder_name,
+    in_checkout,
+    normal_selection,
+    packaged_models,
+    selection_suffix,
+)
 from .user_file import check_options, closest, run_user_file
 
 if TYPE_CHECKING:
@@ -24,17 +32,21 @@ class Target:
     """One robot to build.
 
     ``path`` is the model file of a user's robot and None for a built-in one;
-    ``options`` are those that differ from the built-in robot of that label.
+    ``options`` are those that differ from the built-in robot of that label;
+    ``functions`` names functions and groups of them (see
+    :func:`~bestiary.modeling.selection.select_functions`), none for all.  A robot
+    with some functions has a folder of its own and the same names in C.
     """
 
     label: str
     path: Path | None = None
     options: tuple[tuple[str, Any], ...] = ()
+    functions: tuple[str, ...] = ()
 
     @property
     def is_packaged(self) -> bool:
         """Whether this robot belongs in ``generated/``."""
-        return self.path is None and not self.options
+        return self.path is None and not self.options and not self.functions
 
     def folder(self, name: str, out: Path | None) -> Path:
         """Where the robot lands: ``out``/name, ``generated/`` of a checkout, or the user's cache.
@@ -46,12 +58,13 @@ class Target:
         out:
             What the user asked for, if anything.
         """
+        only = selection_suffix(self.functions)
         if out is not None:
-            return out / name
+            return out / f"{name}{only}"
         if self.is_packaged and in_checkout():
             return packaged_models() / self.label
         label = name if self.path is not None else self.label
-        return cached_models() / folder_name(label, dict(self.options))
+        return cached_models() / f"{folder_name(label, dict(self.options))}{only}"
 
 
 @dataclass(frozen=True)
@@ -83,8 +96,10 @@ def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
     return options
 
 
-def parse_target(text: str, options: Mapping[str, Any] | None = None) -> Target:
-    """The robot that a name or a path means.
+def parse_target(
+    text: str, options: Mapping[str, Any] | None = None, functions: Iterable[str] = ()
+) -> Target:
+    """The robot that a name or a path means, with all its functions or the named ones.
 
     Raises
     ------
@@ -92,14 +107,15 @@ def parse_target(text: str, options: Mapping[str, Any] | None = None) -> Target:
         If it is neither a built-in robot nor a Python file; names the closest.
     """
     given = dict(options or {})
+    wanted = normal_selection(functions)
     if text in BUILT_IN:
         label, remaining = canonical(text, given)
-        return Target(label, None, tuple(sorted(remaining.items())))
+        return Target(label, None, tuple(sorted(remaining.items())), wanted)
     path = Path(text).expanduser()
     if path.suffix == ".py" or path.is_file():
         if not path.is_file():
             raise TargetError(f"there is no model file {text}")
-        return Target(path.stem, path.resolve(), tuple(sorted(given.items())))
+        return Target(path.stem, path.resolve(), tuple(sorted(given.items())), wanted)
     raise TargetError(
         f"{text!r} is neither a built-in robot{closest(text, list(BUILT_IN))} nor a Python file; "
         f"built-in are {', '.join(BUILT_IN)}"
@@ -114,7 +130,7 @@ def derive(target: Target) -> Derived:
     TargetError
         With a sentence on what is wrong in the model, and where.
     """
-    from bestiary.modeling import EquationsOfMotion, Model
+    from bestiary.modeling import EquationsOfMotion, Model, ModelError, select_functions
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -146,7 +162,12 @@ def derive(target: Target) -> Derived:
     # Built-in robots of two sizes must link together, so the name says the options.
     own = dict(target.options)
     name = equations.name if target.path is not None else folder_name(target.label, own)
-    return Derived(replace(equations, name=name, options=options), tuple(files), texts)
+    named = replace(equations, name=name, options=options)
+    try:
+        named = select_functions(named, target.functions)
+    except ModelError as error:
+        raise TargetError(f"--functions: {error}") from error
+    return Derived(named, tuple(files), texts)
 
 
 def _built_in(label: str, options: Mapping[str, Any]) -> Any:

@@ -12,18 +12,24 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bestiary.modeling.animals.naming import canonical, folder_name
+from bestiary.modeling.animals.naming import (
+    canonical,
+    folder_name,
+    normal_selection,
+    selection_suffix,
+)
 
 from .batch import batch_methods
 from .checks import Checker
 from .errors import (
     BestiaryError,
     GeneratedFolderError,
+    MissingFunctionError,
     ModelInputError,
     ModelNotFoundError,
     NotCompiledWarning,
@@ -47,6 +53,7 @@ __all__ = [
     "BestiaryError",
     "Entry",
     "GeneratedFolderError",
+    "MissingFunctionError",
     "ModelInputError",
     "ModelNotFoundError",
     "NotCompiledWarning",
@@ -79,6 +86,7 @@ def load(
     base: str | None = None,
     *,
     compiled: bool | None = None,
+    functions: Iterable[str] = (),
     **options: Any,
 ) -> Robot:
     """Load a generated robot.
@@ -95,6 +103,9 @@ def load(
     compiled:
         True insists on the compiled form, False asks for the NumPy form; by
         default the compiled form is used where it is, else NumPy with a warning.
+    functions:
+        Functions and groups that it was built with (``bestiary build --functions``);
+        without such a build the whole robot serves.  By default the whole robot.
     options:
         Further options that the model was built with (``segments=3``).
 
@@ -118,7 +129,7 @@ def load(
     NotCompiledWarning
         If the NumPy form has to serve.
     """
-    folder = _find(name, {"base": base, **options})
+    folder = _find(name, {"base": base, **options}, functions)
     known_variant(folder.model, variant)
     return _robot_class(folder, compiled)(None, variant)
 
@@ -164,7 +175,9 @@ _folders: dict[tuple[str, int, int], ModelFolder] = {}
 _classes: dict[tuple[Any, ...], type[Robot]] = {}
 
 
-def _find(name: str | os.PathLike[str], options: Mapping[str, Any]) -> ModelFolder:
+def _find(
+    name: str | os.PathLike[str], options: Mapping[str, Any], functions: Iterable[str] = ()
+) -> ModelFolder:
     if not isinstance(name, str) or os.sep in name:
         path = Path(name).expanduser().resolve()
         if not (path / MANIFEST).exists():
@@ -173,17 +186,19 @@ def _find(name: str | os.PathLike[str], options: Mapping[str, Any]) -> ModelFold
             )
         return _open(path, str(path))
     given = {key: value for key, value in options.items() if value is not None}
+    selection = normal_selection(functions)
+    only = selection_suffix(selection)
     wanted = folder_name(*canonical(name, given))
     found = find_folders()
-    for candidate in dict.fromkeys((wanted, name)):
+    for candidate in dict.fromkeys((f"{wanted}{only}", f"{name}{only}", wanted, name)):
         if candidate in found:
             folder = _open(found[candidate], candidate)
-            if _has_options(folder, given, candidate == name):
+            if _has_options(folder, given, candidate.removesuffix(only) == name):
                 return folder
     places = ", ".join(map(str, search_path()))
     raise ModelNotFoundError(
         f"no generated model {wanted!r}{suggestion(wanted, found)}\n"
-        f"Build it with: {_build_command(name, given)}\n"
+        f"Build it with: {_build_command(name, given, selection)}\n"
         f"Built models: {listed(found)} (looked in {places})"
     )
 
@@ -206,8 +221,10 @@ def _open(path: Path, reference: str) -> ModelFolder:
     return _folders[key]
 
 
-def _build_command(name: str, options: Mapping[str, Any]) -> str:
-    return " ".join(["bestiary build", name, *(f"--set {k}={v}" for k, v in options.items())])
+def _build_command(name: str, options: Mapping[str, Any], selection: tuple[str, ...]) -> str:
+    settings = [f"--set {k}={v}" for k, v in options.items()]
+    only = ["--functions", *selection] if selection else []
+    return " ".join(["bestiary build", name, *settings, *only])
 
 
 def _robot_class(folder: ModelFolder, compiled: bool | None) -> type[Robot]:

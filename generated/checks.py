@@ -15,8 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bestiary.modeling.animals import BUILT_IN
+from bestiary.modeling.animals.naming import canonical
+
 from .description import FunctionDescription, ModelDescription
-from .errors import ModelInputError, suggestion
+from .errors import MissingFunctionError, ModelInputError, suggestion
 from .quantities import Quantities
 
 Array: TypeAlias = NDArray[np.float64]
@@ -253,6 +256,11 @@ class Checker:
     def node(self, method: str, name: object) -> str:
         """A node's name; the closest one is suggested otherwise."""
         if name not in self.model.nodes:
+            left_out = f"{name}_{method.removesuffix('_batch').rpartition('_')[2]}"
+            if left_out in self.model.left_out:
+                raise MissingFunctionError(
+                    missing_function(self.model, f"{self.model.name}.{method}", left_out)
+                )
             raise ModelInputError(
                 f"{self.model.name}.{method}: no node {name!r}{suggestion(name, self.model.nodes)} "
                 f"(nodes: {', '.join(self.model.nodes)})"
@@ -335,6 +343,26 @@ class Checker:
         return ModelInputError(
             f"{self.model.name}.{method}: {argument} must be {expected}, got {value!r}"
         )
+
+
+def missing_function(model: ModelDescription, where: str, function: str) -> str:
+    """Why a function is not there, and how to get it."""
+    wanted = " ".join([*model.selection, function])
+    return (
+        f"{where}: this build has some functions only ({', '.join(model.selection)}), and "
+        f"{function} is not among them. Build the robot whole, or with: "
+        f"bestiary build {_what_to_build(model)} --functions {wanted}"
+    )
+
+
+def _what_to_build(model: ModelDescription) -> str:
+    """Robot and options as a build command names them."""
+    labels = [n for n in BUILT_IN if model.name == n or model.name.startswith(f"{n}_")]
+    options: Mapping[str, Any] = model.manifest["options"]
+    name = "MODEL_FILE"
+    if labels:
+        name, options = canonical(max(labels, key=len), options)
+    return " ".join([name, *(f"--set {k}={v}" for k, v in options.items())])
 
 
 def _kind(value: object) -> str:

@@ -100,6 +100,8 @@ class ModelDescription:
         self.parameters: tuple[Mapping[str, Any], ...] = tuple(manifest["parameters"])
         self.variants: Mapping[str, Mapping[str, Any]] = manifest["variants"]
         self.program_sha256: str = manifest["program_sha256"]
+        self.selection: tuple[str, ...] = tuple(manifest.get("selection", ()))
+        self.left_out: tuple[str, ...] = tuple(manifest.get("left_out", ()))
         self.functions = {
             name: FunctionDescription(
                 name,

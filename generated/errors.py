@@ -14,6 +14,10 @@ class ModelInputError(BestiaryError, ValueError):
     """An argument of a wrong shape, type or value; the message names it and what was expected."""
 
 
+class MissingFunctionError(BestiaryError, AttributeError):
+    """A function that the robot has, but not this build of it; the message says which has."""
+
+
 class SingularityError(BestiaryError, ArithmeticError):
     """A state at which the asked quantity does not exist, or is not finite."""
 

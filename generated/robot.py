@@ -17,9 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .batch import Batches
-from .checks import Checker
+from .checks import Checker, missing_function
 from .description import LimitDescription, ModelDescription
-from .errors import GeneratedFolderError, ModelInputError, SingularityError, suggestion
+from .errors import (
+    GeneratedFolderError,
+    MissingFunctionError,
+    ModelInputError,
+    SingularityError,
+    suggestion,
+)
 from .quantities import Meta, Parameters, Quantities, html_table, text_table
 from .rollouts import Rollouts
 
@@ -70,6 +76,15 @@ class Robot(Batches, Rollouts):
         self._vector.setflags(write=False)
         self._casadi_functions: dict[tuple[str, str], Any] = {}
         self._set_parameters(self._vector)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say which build has a function that this one was built without."""
+        function = name.removesuffix("_batch")
+        if not name.startswith("_") and function in type(self)._model.left_out:
+            raise MissingFunctionError(
+                missing_function(self._model, f"{self._model.name}.{name}", function)
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     # -- names and values -------------------------------------------------
     @property
@@ -153,6 +168,7 @@ class Robot(Batches, Rollouts):
                 "name": self.name,
                 **{k: manifest[k] for k in ("title", "source", "formalism", "up")},
                 "options": manifest["options"],
+                "selection": list(self._model.selection),
                 "variant": self._variant,
                 "sizes": {
                     "coordinates": len(self.coordinates),
@@ -259,6 +275,10 @@ class Robot(Batches, Rollouts):
         ImportError
             If CasADi is not installed.
         """
+        if function in self._model.left_out:
+            raise MissingFunctionError(
+                missing_function(self._model, f"{self.name}.casadi", function)
+            )
         if function not in self._model.functions:
             raise ModelInputError(
                 f"{self.name}.casadi: no function {function!r}"
@@ -352,13 +372,14 @@ class Robot(Batches, Rollouts):
         if own:
             variant += ", " + ", ".join(f"{n}={v:g}" for n, v in list(own.items())[:5])
             variant += f" and {len(own) - 5} more" if len(own) > 5 else ""
-        operations = self.meta["operations"]
+        operations, m = self.meta["operations"], self._model
         return [
             ("coordinates", f"{len(self.coordinates)}: {_short(self.coordinates.names)}"),
             ("velocities", f"{len(self.velocities)}: {_short(self.velocities.names)}"),
             ("inputs", f"{len(self.inputs)}: {_short(self.inputs.names)}"),
             ("parameters", f"{len(self._parameters)} ({variant})"),
             ("nodes", f"{len(self.nodes)}: {_short(self.nodes)}"),
+            *([("functions", f"{', '.join(m.selection)} only")] if m.selection else []),
             (
                 "operations",
                 ", ".join(

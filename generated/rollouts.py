@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import ModelInputError, SingularityError, StepLimitError
+from .checks import missing_function
+from .errors import MissingFunctionError, ModelInputError, SingularityError, StepLimitError
 from .quantities import Trajectory
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Rollouts:
         ModelInputError, SingularityError
             As everywhere; the message names the time that was reached.
         """
+        self._needs_state_rates("rollout")
         check: Checker = self._checker
         steps = check.count("rollout", "steps", steps)
         dt = check.nonzero("rollout", "dt", dt)
@@ -137,6 +139,7 @@ class Rollouts:
         """
         check: Checker = self._checker
         method = "rollout_adaptive"
+        self._needs_state_rates(method)
         when = check.numbers(method, "times", times, lambda: "(K,)")
         if when.ndim != 1 or not when.size:
             raise ModelInputError(
@@ -163,6 +166,12 @@ class Rollouts:
         names = ("accepted", "rejected", "evaluations")
         statistics = dict(zip(names, map(int, counts), strict=True))
         return Trajectory(when, q, p, statistics)
+
+    def _needs_state_rates(self, method: str) -> None:
+        """Refuse in a build without the function that is integrated."""
+        if "state_rates" in self._model.left_out:
+            where = f"{self.name}.{method}"
+            raise MissingFunctionError(missing_function(self._model, where, "state_rates"))
 
     def _held(self, method: str, u: ArrayLike | None, count: int, what: str) -> Array | None:
         """Inputs as (count, NU), or None where there are none."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .joints import Spherical as Spherical
     from .joints import Universal as Universal
     from .model import Model as Model
+    from .selection import select_functions as select_functions
 
 JOINTS = (
     *("Compound", "Cylindrical", "Fixed", "Floating", "Follower", "Planar"),
@@ -40,6 +41,7 @@ _HOME = {
     "inertia_matrix": "formalisms.inertia_matrix",
     "poincare": "formalisms.poincare",
     "Model": "model",
+    "select_functions": "selection",
     **dict.fromkeys(JOINTS, "joints"),
 }
 

@@ -133,6 +133,8 @@ class EquationsOfMotion:
     controllers: tuple[Controller, ...] = ()
     limits: tuple[Limit, ...] = ()
     contacts: tuple[str, ...] = ()  # nodes that may touch the ground
+    selection: tuple[str, ...] = ()  # what was asked for, if not everything
+    left_out: tuple[str, ...] = ()  # functions that the robot has, but not this program
 
     @classmethod
     def of(cls, model: Model, formalism: str, program: Program) -> EquationsOfMotion:

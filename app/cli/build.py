@@ -30,11 +30,12 @@ from .messages import (
     say_warning,
 )
 from .progress import Display
+from .several import SeveralValues
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("build")(build_command)
+    app.command("build", cls=SeveralValues)(build_command)
 
 
 @reporting
@@ -70,7 +71,18 @@ def build_command(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the model; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option of the model; several may follow."
+        ),
+    ] = None,
+    functions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--functions",
+            metavar="NAMES",
+            help="Only these functions, groups (kinematics, matrices, dynamics, totals, contact, "
+            "control, nodes) or nodes; several names may follow.",
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Derive and emit even if nothing seems to be new.")
@@ -88,7 +100,7 @@ def build_command(
     model; 130 interrupted.
     """
     options = parse_options(settings or [])
-    targets = [parse_target(name, options) for name in models or BUILT_IN]
+    targets = [parse_target(name, options, functions or ()) for name in models or BUILT_IN]
     if check_only:
         raise typer.Exit(_check(targets, out, as_json, quiet))
     results: list[BuildResult] = []

@@ -9,18 +9,20 @@ import typer
 
 from bestiary.build_tools.errors import FolderError
 from bestiary.build_tools.files import uninterrupted, write_if_changed
+from bestiary.build_tools.locations import normal_selection
 from bestiary.build_tools.targets import parse_options
 
 from .build import display_path
 from .messages import console, print_json, reporting
 from .robots import Robot, find_robot
+from .several import SeveralValues
 
 PROJECT = ("README.md", "CMakeLists.txt")
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("export")(export_command)
+    app.command("export", cls=SeveralValues)(export_command)
 
 
 @reporting
@@ -31,7 +33,18 @@ def export_command(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the model; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option of the model; several may follow."
+        ),
+    ] = None,
+    functions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--functions",
+            metavar="NAMES",
+            help="Only these functions, groups (kinematics, matrices, dynamics, totals, contact, "
+            "control, nodes) or nodes; several names may follow.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -39,7 +52,7 @@ def export_command(
 
     Nothing else is needed to compile it: no Python, no heap, only libm.
     """
-    robot = find_robot(model, parse_options(settings or []))
+    robot = find_robot(model, parse_options(settings or []), normal_selection(functions or ()))
     names = project_files(robot)
     try:
         out.mkdir(parents=True, exist_ok=True)

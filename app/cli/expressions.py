@@ -98,6 +98,12 @@ def choose(equations: EquationsOfMotion, text: str) -> Chosen:
     name = match["name"]
     function = SHORT.get(name, name)
     if function not in equations.functions:
+        if function in equations.left_out:
+            raise TargetError(
+                f"this build of {equations.name} has some functions only "
+                f"({', '.join(equations.selection)}), and {function} is not among them; build the "
+                f"robot whole, or with --functions {' '.join([*equations.selection, function])}"
+            )
         known = [*equations.functions, *SHORT]
         raise TargetError(
             f"{equations.name} has no function {name!r}{closest(name, known)}; "

@@ -68,13 +68,15 @@ def _row(entry: Entry) -> dict[str, Any]:
     robot, target = entry.robot, entry.target
     manifest = robot.manifest if robot is not None else {}
     options = " ".join(f"{k}={v}" for k, v in target.options)
+    only = f"only {', '.join(target.functions)}" if target.functions else ""
     place = f"(in {display_path(entry.out)})" if entry.out is not None else ""
     return {
         "name": entry.state.name or target.label,
-        "label": " ".join(w for w in (entry.state.name or target.label, options, place) if w),
+        "label": " ".join(w for w in (entry.state.name or target.label, options, only, place) if w),
         "built_in": target.path is None,
         "model_file": str(target.path) if target.path else None,
         "options": dict(target.options),
+        "functions": list(target.functions),
         "degrees_of_freedom": len(manifest["velocities"]) if manifest else None,
         "coordinates": len(manifest["coordinates"]) if manifest else None,
         "inputs": len(manifest["inputs"]) if manifest else None,

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from .spread import spread
+
 
 def answer(words: Sequence[str]) -> int | None:
     """Print that nothing is to do and return 0 if that is so; else None.
@@ -17,14 +19,15 @@ def answer(words: Sequence[str]) -> int | None:
     asked = _parse(words)
     if asked is None:
         return None
-    names, out, options, as_json, quiet = asked
+    names, out, options, functions, as_json, quiet = asked
     from bestiary.build_tools.errors import TargetError
     from bestiary.build_tools.freshness import freshness
     from bestiary.build_tools.targets import parse_options, parse_target
     from bestiary.modeling.animals import BUILT_IN
 
     try:
-        targets = [parse_target(n, parse_options(options)) for n in names or BUILT_IN]
+        chosen = parse_options(options)
+        targets = [parse_target(n, chosen, functions) for n in names or BUILT_IN]
     except TargetError:
         return None
     found = []
@@ -45,18 +48,19 @@ def answer(words: Sequence[str]) -> int | None:
 
 def _parse(
     words: Sequence[str],
-) -> tuple[list[str], Path | None, list[str], bool, bool] | None:
+) -> tuple[list[str], Path | None, list[str], list[str], bool, bool] | None:
     if not words or words[0] != "build":
         return None
     names: list[str] = []
     options: list[str] = []
+    functions: list[str] = []
     out: Path | None = None
     flags = {"--json": False, "--quiet": False, "-q": False}
-    rest = iter(words[1:])
+    rest = iter(spread(words[1:]))
     for word in rest:
         if word in flags:
             flags[word] = True
-        elif word in ("--jobs", "-j", "--out", "-o", "--set"):
+        elif word in ("--jobs", "-j", "--out", "-o", "--set", "--functions"):
             value = next(rest, None)
             if value is None or (
                 word in ("--jobs", "-j") and not (value.isdigit() and int(value) > 0)
@@ -66,8 +70,10 @@ def _parse(
                 out = Path(value)
             elif word == "--set":
                 options.append(value)
+            elif word == "--functions":
+                functions.append(value)
         elif word.startswith("-"):
             return None
         else:
             names.append(word)
-    return names, out, options, flags["--json"], flags["--quiet"] or flags["-q"]
+    return names, out, options, functions, flags["--json"], flags["--quiet"] or flags["-q"]

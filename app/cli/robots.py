@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,8 @@ class Robot:
             source=m["source"],
             up=m["up"],
             options=m["options"],
+            selection=tuple(m.get("selection", ())),
+            left_out=tuple(m.get("left_out", ())),
         )
 
     def operations(self, function: str) -> int | None:
@@ -66,7 +68,7 @@ class Robot:
         return sum(found["operations"].values()) if found is not None else None
 
 
-def find_robot(text: str, options: Mapping[str, Any]) -> Robot:
+def find_robot(text: str, options: Mapping[str, Any], functions: Sequence[str] = ()) -> Robot:
     """The robot of a name or model file: as it was built, or derived in memory.
 
     A user's model file is always derived anew.
@@ -77,22 +79,23 @@ def find_robot(text: str, options: Mapping[str, Any]) -> Robot:
         If there is no such robot, or its model is bad.
     """
     if not text.endswith(".py"):
-        for folder in robot_folders(text, options):
+        for folder in robot_folders(text, options, functions):
             robot = _read(folder)
-            if robot is not None and (text not in BUILT_IN or _is_current(text, options)):
+            current = text not in BUILT_IN or _is_current(text, options, functions)
+            if robot is not None and current:
                 return robot
     if text not in BUILT_IN and not Path(text).is_file():
         known = [*BUILT_IN, *cached_names()]
         raise TargetError(
             f"there is no robot {text!r}{closest(text, known)}; have {', '.join(known)}"
         )
-    emission = emit(derive(parse_target(text, options)).equations)
+    emission = emit(derive(parse_target(text, options, functions)).equations)
     return Robot(json.loads(emission.files[MANIFEST]), emission.files)
 
 
-def _is_current(text: str, options: Mapping[str, Any]) -> bool:
+def _is_current(text: str, options: Mapping[str, Any], functions: Sequence[str]) -> bool:
     """Whether the files of a built-in robot are not known to be out of date."""
-    state = freshness(parse_target(text, options))
+    state = freshness(parse_target(text, options, functions))
     return state.is_fresh or not state.reason.endswith(("changed", "is new"))
 
 

@@ -125,6 +125,12 @@ def _print_robot(printer: Console, robot: Robot, variant: str | None) -> None:
         f"formalism {m['formalism']}" + (f"; {options}" if options else "")
     )
     printer.print(f"program {m['program_sha256']}", style="dim")
+    if m.get("selection"):
+        printer.print(
+            f"this build has {', '.join(m['selection'])} only; "
+            f"left out: {', '.join(m['left_out'])}",
+            markup=False,
+        )
     printer.print()
     printer.print(_quantities("coordinates q", m["coordinates"], with_kind=True))
     printer.print(_quantities("quasi-velocities p", m["velocities"]))

@@ -94,7 +94,7 @@ class FunctionPlan:
     work_size: int
     own_operations: Mapping[str, int]
     called: tuple[FunctionPlan, ...] = ()
-    calls: Calls = Calls()
+    calls: Calls = field(default_factory=Calls)
 
     @cached_property
     def operations(self) -> Mapping[str, int]:

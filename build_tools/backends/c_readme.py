@@ -27,6 +27,8 @@ def readme(project: CProject, sources: Mapping[str, Sequence[str]], defaults: Se
         {
             **project.common,
             "sources": sources,
+            "selection": project.equations.selection,
+            "left_out": project.equations.left_out,
             "defaults": defaults,
             "example": example(project),
             "coordinates": _listing(groups.get("q")),

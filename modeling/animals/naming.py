@@ -5,13 +5,15 @@ Standard library only, so that asking is cheap.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import BUILT_IN
 
 PLAIN_BASE = "euler_zyx"
+LONGEST = 60
 
 
 def folder_name(label: str, options: Mapping[str, Any] | None = None) -> str:
@@ -40,6 +42,22 @@ def folder_name(label: str, options: Mapping[str, Any] | None = None) -> str:
         elif value is not None:
             parts.append(key + repr(value).replace(".", "p").replace("-", "m").replace("+", ""))
     return re.sub(r"[^A-Za-z0-9_]+", "_", "_".join(parts))
+
+
+def normal_selection(functions: Iterable[str]) -> tuple[str, ...]:
+    """Names of functions once each, sorted: the order in which they were asked for is no matter."""
+    return tuple(sorted({name.strip() for name in functions if name.strip()}))
+
+
+def selection_suffix(functions: Iterable[str]) -> str:
+    """What the name of a folder with some functions only ends in; nothing for all of them.
+
+    ``_only_`` and the names, or a digest of them where that would be long.
+    """
+    names = "_".join(normal_selection(functions))
+    if len(names) > LONGEST:
+        names = hashlib.sha256(names.encode()).hexdigest()[:10]
+    return f"_only_{names}" if names else ""
 
 
 def canonical(label: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

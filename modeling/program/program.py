@@ -126,30 +126,24 @@ class Program:
                     )
         functions = tuple(_with_guards(builder, f) for f in functions)
         live = needed_nodes(builder.nodes, (r for f in functions for r in f.refs))
-        position = {old: new for new, old in enumerate(live)}
+        named = {f.name: f for f in functions}
+        return _renumbered(groups, builder.nodes, named, builder.names, live)
 
-        def moved(ref: int) -> int:
-            return position[ref - 1] + 1 if ref > 0 else -(position[-ref - 1] + 1)
+    def restricted(self, names: Iterable[str]) -> Program:
+        """The program of some of its functions: statements that none of them needs are dropped.
 
-        nodes = tuple(
-            node if node[0] in ("const", "sym") else (node[0], *(moved(a) for a in node[1:]))
-            for node in (builder.nodes[old] for old in live)
-        )
-        frozen = {
-            f.name: Function(
-                f.name,
-                f.inputs,
-                tuple(
-                    Output(o.name, o.shape, tuple(moved(r) for r in o.refs), o.description)
-                    for o in f.outputs
-                ),
-                f.description,
-                tuple(Guard(moved(g.ref), g.message) for g in f.guards),
-            )
-            for f in functions
-        }
-        names = {position[i]: n for i, n in builder.names.items() if i in position}
-        return cls(groups, nodes, frozen, names)
+        Raises
+        ------
+        KeyError
+            For a name that is none of its functions.
+        """
+        kept = set(names)
+        unknown = kept - set(self.functions)
+        if unknown:
+            raise KeyError(f"no function {', '.join(sorted(unknown))}")
+        functions = {n: f for n, f in self.functions.items() if n in kept}
+        live = needed_nodes(self.nodes, (r for f in functions.values() for r in f.refs))
+        return _renumbered(self.groups, self.nodes, functions, self.names, live)
 
     # -- questions --------------------------------------------------------
     def group(self, name: str) -> InputGroup:
@@ -295,6 +289,41 @@ def output(name: str, shape: Sequence[int], values: Iterable[Scalar], descriptio
     if len(refs) != expected:
         raise ProgramError(f"output {name}: {len(refs)} values do not fill shape {tuple(shape)}")
     return Output(name, tuple(shape), refs, description)
+
+
+def _renumbered(
+    groups: tuple[InputGroup, ...],
+    nodes: Sequence[Node],
+    functions: Mapping[str, Function],
+    names: Mapping[int, str],
+    live: Sequence[int],
+) -> Program:
+    """The program of the ``live`` statements alone."""
+    position = {old: new for new, old in enumerate(live)}
+
+    def moved(ref: int) -> int:
+        return position[ref - 1] + 1 if ref > 0 else -(position[-ref - 1] + 1)
+
+    kept = tuple(
+        node if node[0] in ("const", "sym") else (node[0], *(moved(a) for a in node[1:]))
+        for node in (nodes[old] for old in live)
+    )
+    frozen = {
+        f.name: Function(
+            f.name,
+            f.inputs,
+            tuple(
+                Output(o.name, o.shape, tuple(moved(r) for r in o.refs), o.description)
+                for o in f.outputs
+            ),
+            f.description,
+            tuple(Guard(moved(g.ref), g.message) for g in f.guards),
+        )
+        for f in functions.values()
+    }
+    return Program(
+        groups, kept, frozen, {position[i]: n for i, n in names.items() if i in position}
+    )
 
 
 def _with_guards(builder: Builder, function: Function) -> Function:
