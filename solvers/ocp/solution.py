@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -111,6 +112,17 @@ class Solution:
         # no values of a sealed solution, but what it is
         shown = "" if self._sealed else f", cost {self.cost:.9g}"
         return f"<Solution of {self.name}: {self.status.value}{shown}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: plain data, as in a file; expressions stay behind."""
+        record = self.record
+        phases = tuple(replace(p, path_function=None) for p in record.phases)
+        kept = {k: v for k, v in self.__dict__.items() if k != "record"}
+        return kept | {
+            "problem": None,
+            "refined": None,
+            "record": replace(record, phases=phases),
+        }
 
     # -- state -------------------------------------------------------------
     @property

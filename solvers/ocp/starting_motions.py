@@ -223,7 +223,7 @@ def equilibrium_guess(phase: Phase, near: Mapping[str, float]) -> dict[str, floa
         rows = [f"rate of {v.name}" for v in functions.states] + list(phase.equations)
         raise OptimalControlError(
             f"{label}: no equilibrium within the bounds near "
-            f"{', '.join(f'{k}={v:g}' for k, v in near.items()) or 'the middle of the bounds'}: "
+            f"{', '.join(f'{k}={v:g}' for k, v in near.items()) or 'the start'}: "
             f"{rows[int(np.argmax(left))]} stays {np.max(left):.3g}"
         )
     return dict(zip(names, (float(v) for v in np.asarray(found["x"]).ravel()), strict=True))
