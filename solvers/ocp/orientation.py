@@ -110,7 +110,7 @@ def product(a: Any, b: Any) -> Any:
 
 def conjugate(q: Array) -> Array:
     """The inverse of a unit quaternion."""
-    return np.asarray(q) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(q * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def matrix(q: Array) -> Array:
@@ -158,9 +158,7 @@ class BaseOrientation:
         from .flight import base_attitude, root_node
 
         if phase.robot is None:
-            raise OptimalControlError(
-                f"phase {phase.name!r}: orientations need a robot"
-            )
+            raise OptimalControlError(f"phase {phase.name!r}: orientations need a robot")
         self.phase, self.robot = phase, phase.robot
         self._node = root_node(self.robot)
         self.count = base_attitude(self.robot)
@@ -177,12 +175,12 @@ class BaseOrientation:
         model = SymbolicRobot(self.robot, robot_symbols(self.phase.problem, self.robot))
         q = ca.SX.zeros(len(self.robot.coordinates))
         q[: self.count] = self.symbols
-        return model(f"{self._node}_pose", q=q)[:3, :3]
+        return ca.SX(model(f"{self._node}_pose", q=q)[:3, :3])
 
     def sequence(self) -> tuple[str, tuple[int, ...]]:
         """Euler sequence of the base, and which coordinate is its first, second, third angle."""
 
-        def rotation(values: Sequence[float]) -> Array:
+        def rotation(values: Array) -> Array:
             q = np.array(self.robot.neutral)
             q[:3] = values
             return np.asarray(self.robot.node_pose(self._node, q)[:3, :3])
@@ -203,13 +201,13 @@ class BaseOrientation:
     def coordinates(self, quaternions: Array) -> Array:
         """(N, count) coordinates of unit quaternions, continuous from row to row."""
         if self.quaternion:
-            return quaternions
+            return np.asarray(quaternions)
         from scipy.spatial.transform import Rotation
 
         axes, order = self.sequence()
         turned = Rotation.from_quat(quaternions[:, [1, 2, 3, 0]])
         angles = np.unwrap(turned.as_euler(axes.upper()), axis=0)
-        found = np.empty_like(angles)
+        found = np.empty((len(angles), 3))
         found[:, list(order)] = angles
         return found
 
@@ -316,9 +314,18 @@ def _angles(base: BaseOrientation, where: str, wanted: Attitude, tolerance: floa
             _constrain(phase, where, f"{name}_below", at(across - slope * along), high=0.0)
 
 
-def _constrain(phase: Phase, where: str, what: str, expression: ca.SX, **limits: float) -> None:
+def _constrain(
+    phase: Phase,
+    where: str,
+    what: str,
+    expression: ca.SX,
+    low: float | None = None,
+    high: float | None = None,
+    equals: float | None = None,
+) -> None:
     clean = "".join(c if c.isalnum() else "_" for c in phase.name)
-    phase.problem.constrain(f"{clean}_{where}_orientation_{what}", expression, **limits)
+    name = f"{clean}_{where}_orientation_{what}"
+    phase.problem.constrain(name, expression, low, high, equals)
 
 
 def _guess(base: BaseOrientation, where: str, wanted: Attitude) -> None:

@@ -94,7 +94,8 @@ def _phase(
     edges = motion.states[starts]
     steps, before, converged = FEWEST, None, False
     stepper = _Stepper(evaluator, motion, sizes)
-    while True:
+    found = stepper.adaptive_segments(edges[:-1]) if stepper.calls_are_dear else None
+    while found is None:
         ends = stepper.segments(edges[:-1], steps)
         if before is not None:
             change = np.max(np.abs(ends - before) / sizes, initial=0.0)
@@ -105,6 +106,8 @@ def _phase(
         if steps >= MOST:
             break
         before, steps = ends, 2 * steps
+    if found is not None:
+        ends, converged = found, True
     segments = np.abs(ends - edges[1:]) / sizes
     states = stepper.open_loop(edges[0], steps)
     gaps = np.abs(states[1:] - edges[1:]) / sizes
@@ -154,13 +157,43 @@ class _Stepper:
 
     def open_loop(self, x: Array, steps: int) -> Array:
         """(N+1, nx) states at the ends of intervals, one after another."""
+        return self._adaptive(x) if self.calls_are_dear else self._rolled(x, steps)
+
+    @property
+    def calls_are_dear(self) -> bool:
+        """Whether rates come from Python or from solving equations: few long steps pay then."""
         functions = self._evaluator.functions
-        if functions.z.numel() == 0 and functions.phase.explicit_rates is None:
-            return self._rolled(x, steps)
-        return self._adaptive(x)
+        return functions.z.numel() > 0 or functions.phase.explicit_rates is not None
+
+    def adaptive_segments(self, x: Array) -> Array | None:
+        """(N, nx) ends of all intervals at once, by steps of high order; None if that fails."""
+        from scipy.integrate import solve_ivp
+
+        motion, rates = self._motion, self._evaluator.rates
+        u, z = Interpolant(motion, "controls"), Interpolant(motion, "algebraics")
+        starts, widths = motion.edges[:-1], np.diff(motion.edges)
+
+        def rate(place: float, flat: Array) -> Array:
+            t = starts + place * widths
+            held = np.array([u.within(n, time) for n, time in enumerate(t)])
+            near = np.array([z.within(n, time) for n, time in enumerate(t)])
+            found = rates(flat.reshape(x.shape), held, near, t)
+            return np.asarray(widths[:, None] * found).ravel()
+
+        with np.errstate(all="ignore"):
+            made = solve_ivp(
+                rate,
+                (0.0, 1.0),
+                x.ravel(),
+                method="DOP853",
+                rtol=ADAPTIVE_TOLERANCE,
+                atol=np.tile(ADAPTIVE_TOLERANCE * self._sizes, len(x)),
+            )
+        ends = made.y[:, -1].reshape(x.shape)
+        return ends if made.success and np.all(np.isfinite(ends)) else None
 
     def _adaptive(self, x: Array) -> Array:
-        """The same with steps of high order as long as they can be: each costs a call."""
+        """Open loop with steps of high order, as long as they can be."""
         from scipy.integrate import solve_ivp
 
         motion, rates = self._motion, self._evaluator.rates

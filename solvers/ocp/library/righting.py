@@ -6,10 +6,13 @@ behind.  Torques are compared as *bending moments* tau / n of a segment whose n 
 its angles, and bendings as those of the whole segment, theta = n (alpha, beta), so that
 articulated tails of any number of links and continuum tails have the same limits and cost:
 
-    effort     integral of  sum_i |tau_i / n|^2 / moment_limit^2  dt
-    smoothness integral of  sum_i m |n r_i''|^2 / (1000 rad/s^2)^2  dt  (mean square of the
-               tail's curvature acceleration times its length: a coarser tail's motion costs a
-               finer one the same)
+    effort     integral of  mean_i |tau_i / n|^2 / moment_limit^2  dt
+    smoothness integral of  sum_i m |n r_i''|^2 / (1000 rad/s^2)^2  dt
+
+with m segments: mean squares along the tail of its bending moment and of the acceleration
+of its curvature (times its length).  A motion of a coarser tail is one of a finer tail with
+as many links in all, and has the same smoothness there; its effort need not be the same,
+since the coarser tail's coupling evens out moments at no cost.
 
 Effort alone has a flat valley: many motions cost nearly the same, and a solver creeps along
 it.  A small weight of smoothness picks one of them; lower it step by step by
@@ -54,9 +57,9 @@ LONGEST = 0.571
 ACCELERATION = 1000.0
 """Unit of the curvature acceleration [rad/s^2]."""
 WEIGHTS = {
-    "effort": {"effort": 1.0, "smoothness": 0.03, "time": 0.0},
+    "effort": {"effort": 1.0, "smoothness": 0.003, "time": 0.0},
     "smoothness": {"effort": 0.0, "smoothness": 1.0, "time": 0.0},
-    "time": {"effort": 1e-3, "smoothness": 1e-3, "time": 1.0},
+    "time": {"effort": 1e-2, "smoothness": 1e-2, "time": 1.0},
 }
 SWING, TURNS = 1.2, 2.0
 """Bending [rad] and turns of the guessed cone."""
@@ -174,8 +177,7 @@ def _load(tail: str, segments: int, links: int) -> Any:
     from bestiary.generated import load
 
     if tail == "articulated":
-        options = {"segments": segments, "links": links, "contact": False}
-        return load("kangaroo_rat_articulated", **options)
+        return load("kangaroo_rat_articulated", segments=segments, links=links, contact=False)
     return load("kangaroo_rat_continuum", segments=segments, contact=False)
 
 
@@ -230,6 +232,10 @@ class Shape:
         """Bending moments [N m]."""
         return ca.vertcat(*(self.phase[n] for n in self.torques)) / self.links
 
+    def mean_square_moment(self) -> ca.SX:
+        """Mean square of the bending moment along the tail [N^2 m^2]."""
+        return ca.sumsqr(self.moments()) / self.segments
+
     def curvature_acceleration(self) -> ca.SX:
         """Mean square of the tail's curvature acceleration times its length [rad^2/s^4]."""
         rates = ca.vertcat(*(self.phase[f"{n}_rate"] for n in self.rates))
@@ -252,7 +258,7 @@ def _minimize(shape: Shape, weights: dict[str, float], moment: float) -> None:
     problem, phase = shape.phase.problem, shape.phase
     effort = problem.constant("effort_weight", weights["effort"])
     smooth = problem.constant("smoothness_weight", weights["smoothness"])
-    phase.minimize(integral=effort * ca.sumsqr(shape.moments() / moment), name="effort")
+    phase.minimize(integral=effort * shape.mean_square_moment() / moment**2, name="effort")
     phase.minimize(
         integral=smooth * shape.curvature_acceleration() / ACCELERATION**2, name="smoothness"
     )
