@@ -11,7 +11,9 @@ from .errors import (
     SolutionFileError,
     SolverUnavailableError,
 )
+from .homotopy import Ladder, Rung, solve_ladder
 from .mesh import Mesh, Section
+from .multistart import MultiStart, multistart
 from .phase import Phase
 from .problem import OptimalControlProblem
 from .schemes import Gauss, HermiteSimpson, MultipleShooting, Radau, Scheme, Trapezoid
@@ -24,12 +26,15 @@ from .verdict import Verdict, Violation
 __all__ = [
     "Gauss",
     "HermiteSimpson",
+    "Ladder",
     "Mesh",
+    "MultiStart",
     "MultipleShooting",
     "OptimalControlError",
     "OptimalControlProblem",
     "Phase",
     "Radau",
+    "Rung",
     "Scheme",
     "SealedSolutionError",
     "Section",
@@ -41,5 +46,7 @@ __all__ = [
     "Verdict",
     "Violation",
     "load_solution",
+    "multistart",
     "solve",
+    "solve_ladder",
 ]

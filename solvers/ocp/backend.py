@@ -76,6 +76,11 @@ class Outcome:
     history: dict[str, Array] = field(default_factory=dict)
 
 
+def status_of(message: str) -> Status:
+    """What IPOPT's own word for its end means here."""
+    return _STATUS.get(message, Status.FAILED)
+
+
 @lru_cache(maxsize=32)
 def probe(linear_solver: str) -> str | None:
     """Why a linear solver cannot be used here; None if it can."""
@@ -311,7 +316,7 @@ def ipopt(
     message = str(stats["return_status"])
     if message == "Invalid_Option":
         raise OptimalControlError(f"IPOPT does not know an option, or its value, among: {settings}")
-    status = _STATUS.get(message, Status.FAILED)
+    status = status_of(message)
     if status is Status.INTERRUPTED and stop.late and not (stop.asked or monitor.asked):
         status = Status.TIME_LIMIT
     scaled = np.asarray(found["x"]).ravel()

@@ -8,9 +8,7 @@ come in the order of the guesses whoever finishes first, and random guesses come
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,6 +19,8 @@ from .problem import OptimalControlProblem
 from .solving import solve
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     from .solution import Solution
 
 Factory: TypeAlias = Callable[[], OptimalControlProblem]
@@ -156,12 +156,14 @@ def multistart(
             "multistart: with an executor, give a function that makes the problem: starts "
             "would share one problem and its guess"
         )
+    from pickle import PicklingError
+
     futures: list[Future[Attempt]] = []
     try:
         for k, job in enumerate(jobs):
             futures.append(executor.submit(_attempt, k, *job))
         return MultiStart(tuple(f.result() for f in futures))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+    except (PicklingError, AttributeError, TypeError) as error:
         raise OptimalControlError(
             f"multistart: this cannot be sent to another process ({error}); the problem's "
             "function and the guesses must be at the top level of a module, solutions loaded "

@@ -273,6 +273,50 @@ class OptimalControlProblem:
 
         return solve(self, **options)
 
+    def to_function(
+        self, solution: Any = None, fallback: bool = True, replay: bool = True, **options: Any
+    ) -> Any:
+        """The problem as a function of its constants and end values, without set-up per call.
+
+        Parameters
+        ----------
+        solution:
+            A solution of this problem whose mesh is kept; by default it is solved first.
+        fallback:
+            Whether values that the kept mesh does not suit are solved in full.
+        replay:
+            Whether every result is re-simulated; else it is only measured between its nodes.
+        options:
+            Of :func:`~bestiary.solvers.ocp.solve`, for the first and for full solves.
+
+        Returns
+        -------
+        SolveFunction
+            ``function(weight=0.1, end_x=2.0)`` gives a Solution, judged like any other.
+
+        Raises
+        ------
+        OptimalControlError
+            If the problem cannot be solved with the values that it has.
+
+        Examples
+        --------
+        >>> from bestiary.solvers.ocp import OptimalControlProblem
+        >>> problem = OptimalControlProblem(name="double integrator")
+        >>> move = problem.phase("move", duration=1.0)
+        >>> x, v = move.states("x v")
+        >>> (u,) = move.controls("u")
+        >>> move.dynamics({x: v, v: u})
+        >>> move.start(x=0, v=0); move.end(x=1, v=0)
+        >>> move.minimize(integral=u**2)
+        >>> function = problem.to_function()
+        >>> [round(function(end_x=far).cost, 6) for far in (1, 2, 3)]
+        [12.0, 48.0, 108.0]
+        """
+        from .parametric import to_function
+
+        return to_function(self, solution, fallback, replay, **options)
+
 
 def _middle(bounds: Range) -> float:
     low, high = bounds

@@ -7,7 +7,7 @@ solution that was loaded can do what a fresh one can.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
@@ -214,6 +214,18 @@ def make_record(
         tuple(RoundRecord.of(r) for r in refined.rounds),
         x, rows, -slopes, refined.note, refined.reached, _model(problem.robot),
     )  # fmt: skip
+
+
+def with_ends(record: SolutionRecord, ends: Mapping[tuple[str, str, str], Range]) -> SolutionRecord:
+    """The record with other ranges at (phase, "start" or "end", name)."""
+    phases = []
+    for phase in record.phases:
+        own = {"start": dict(phase.start), "end": dict(phase.end)}
+        for (name, where, quantity), wanted in ends.items():
+            if name == phase.name:
+                own[where][quantity] = wanted
+        phases.append(replace(phase, start=own["start"], end=own["end"]))
+    return replace(record, phases=tuple(phases))
 
 
 def node_values(motion: PhaseTrajectory) -> tuple[Array, Array, Array, Array]:

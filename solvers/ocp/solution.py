@@ -16,11 +16,12 @@ from bestiary.generated.errors import suggestion
 
 from .errors import OptimalControlError, SealedSolutionError
 from .problem import OptimalControlProblem
-from .record import PhaseRecord, SolutionRecord, make_record
+from .record import PhaseRecord, SolutionRecord, make_record, with_ends
 from .refinement import Refined
 from .replay import PhaseReplay
 from .status import Status
 from .trajectory import PhaseTrajectory
+from .variables import Range
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -69,9 +70,11 @@ class Solution:
         options: Mapping[str, Any],
         seconds: float,
         constants: Mapping[str, float],
+        ends: Mapping[tuple[str, str, str], Range] | None = None,
     ) -> None:
         self.problem, self.refined = problem, refined
         self.name = problem.name
+        self._ends = dict(ends or {})
         self._set(verdict, replays, options, seconds, constants)
 
     def _set(
@@ -102,6 +105,7 @@ class Solution:
         """A solution from stored data, without its problem; see :func:`load_solution`."""
         self = cls.__new__(cls)
         self.problem = self.refined = None
+        self._ends = {}
         self.name = record.name
         self._set(verdict, replays, options, seconds, {q.name: v for q, v in record.constants})
         self.versions = dict(versions)
@@ -158,7 +162,13 @@ class Solution:
         """Everything as plain data, sealed or not; the readers below ask for unsealing first."""
         assert self.problem is not None
         assert self.refined is not None
-        return make_record(self.problem, self.refined, self.constants)
+        made = make_record(self.problem, self.refined, self.constants)
+        return with_ends(made, self._ends) if self._ends else made
+
+    def set_ends(self, ends: Mapping[tuple[str, str, str], Range]) -> None:
+        """Ranges at (phase, "start" or "end", name) that differ from those of the statement."""
+        self._ends = dict(ends)
+        self.__dict__.pop("record", None)
 
     # -- values ------------------------------------------------------------
     @property

@@ -9,7 +9,7 @@ what the solver saw.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +18,13 @@ from .mesh import Layout
 from .schemes import lagrange_integrals, lagrange_values
 
 Array: TypeAlias = np.ndarray
+
+
+@lru_cache(maxsize=256)
+def _matrix(nodes: bytes, places: bytes, integrals: bool) -> Array:
+    """Lagrange polynomials (or their integrals) of some nodes at some places: asked for often."""
+    evaluate = lagrange_integrals if integrals else lagrange_values
+    return evaluate(np.frombuffer(nodes), np.frombuffer(places))
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,7 @@ class PhaseTrajectory:
         ``what`` is "states", "controls", "algebraics" or "rates".
         """
         chosen = np.arange(len(self.layout.intervals)) if own is None else own
+        places = np.ascontiguousarray(places, dtype=float)
         if self.layout.scheme.shoots:
             k = np.repeat(chosen, len(places))
             found = self._evaluate(k, np.tile(places, len(chosen)), what)
@@ -104,7 +112,7 @@ class PhaseTrajectory:
         for degree in np.unique(degrees):
             same = np.flatnonzero(degrees == degree)
             nodes = self.layout.scheme.basis(int(degree)).rates
-            matrix = (lagrange_integrals if what == "states" else lagrange_values)(nodes, places)
+            matrix = _matrix(nodes.tobytes(), places.tobytes(), what == "states")
             values = source[np.stack([items[k].rates for k in same])]
             found = np.einsum("pk,nkx->npx", matrix, values)
             if what == "states":
