@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import inspect
 import linecache
+import os
 import sys
 import traceback
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from .errors import TargetError
 
@@ -18,12 +19,26 @@ ENTRY = "robot"
 MODEL = "model"
 
 
-def run_user_file(path: Path, options: Mapping[str, Any]) -> tuple[Any, tuple[Path, ...]]:
-    """What a model file gives, and the local files that it was made of.
+Entry: TypeAlias = Callable[[Path, types.ModuleType], Callable[[Mapping[str, Any]], Any]]
 
-    The file defines a function ``robot(**options)``, or a module-level
+
+def run_user_file(
+    path: Path, options: Mapping[str, Any], entry: Entry | None = None
+) -> tuple[Any, tuple[Path, ...]]:
+    """What a user's file gives, and the local files that it was made of.
+
+    A model file defines a function ``robot(**options)``, or a module-level
     ``model``.  Its folder is on the import path while it runs, so that it can
     import its neighbours.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    options:
+        Of what it makes.
+    entry:
+        Finds in the file's module what to call with the options; a model by default.
 
     Raises
     ------
@@ -33,7 +48,8 @@ def run_user_file(path: Path, options: Mapping[str, Any]) -> tuple[Any, tuple[Pa
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise TargetError(f"cannot read the model file {path}: {_reason(error)}") from error
+        kind = "model file" if entry is None else "file"
+        raise TargetError(f"cannot read the {kind} {path}: {_reason(error)}") from error
     try:
         code = compile(text, str(path), "exec")
     except (SyntaxError, ValueError) as error:
@@ -47,17 +63,19 @@ def run_user_file(path: Path, options: Mapping[str, Any]) -> tuple[Any, tuple[Pa
     sys.modules[module.__name__] = module
     sys.path.insert(0, folder)
     # compiled neighbours are told apart by whole seconds: an edit within one would go unnoticed
+    opened = _watch_opened_files()
     writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         try:
             exec(code, module.__dict__)
-            made = _entry(path, module)(options)
+            made = (entry or _entry)(path, module)(options)
         except TargetError:
             raise
         except (Exception, SystemExit) as error:
             raise TargetError(_run_message(path, error)) from error
-        return made, _local_files(path, before)
+        return made, _local_files(path, before, opened)
     finally:
+        _stop_watching(opened)
         sys.dont_write_bytecode = writes_bytecode
         sys.path.remove(folder)
         for name in set(sys.modules) - before:  # so that an edited neighbour is read anew
@@ -161,10 +179,42 @@ def _is_local(module: types.ModuleType, folder: Path) -> bool:
     return outside and where.is_relative_to(folder)
 
 
-def _local_files(path: Path, before: set[str]) -> tuple[Path, ...]:
+def _local_files(path: Path, before: set[str], opened: Iterable[str]) -> tuple[Path, ...]:
+    """The model file, its neighbours that it imported, and data beside it that it read."""
     found = {path}
+    for name in opened:
+        file = Path(name).absolute()
+        if file.is_relative_to(path.parent) and file.suffix != ".pyc" and file.is_file():
+            found.add(file)
     for name in set(sys.modules) - before:
         module = sys.modules[name]
         if _is_local(module, path.parent) and getattr(module, "__file__", None):
             found.add(Path(str(module.__file__)))
     return tuple(sorted(found))
+
+
+_watching: list[set[str]] = []
+_hooks: list[bool] = []
+
+
+def _watch_opened_files() -> set[str]:
+    """A set that from now on gets the names of all files opened for reading."""
+    if not _hooks:  # an audit hook stays for good, so there is one only
+        sys.addaudithook(_note_opened)
+        _hooks.append(True)
+    opened: set[str] = set()
+    _watching.append(opened)
+    return opened
+
+
+def _stop_watching(opened: set[str]) -> None:
+    _watching[:] = [o for o in _watching if o is not opened]
+
+
+def _note_opened(event: str, arguments: tuple[Any, ...]) -> None:
+    if not _watching or event != "open":
+        return
+    name, mode = arguments[0], arguments[1]
+    if isinstance(name, (str, os.PathLike)) and not (mode and set(str(mode)) & set("wax+")):
+        for opened in _watching:
+            opened.add(os.fspath(name))

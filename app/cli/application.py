@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import build, demo, doctor, export, listing, report, settings, show
+from . import build, demo, doctor, export, listing, report, settings, show, solve
 from .exit_codes import TABLE
 
 HELP = f"Turn a robot's bodies and joints into equations, code and motion.\n\n{TABLE}"
@@ -23,7 +23,7 @@ def application() -> typer.Typer:
         rich_markup_mode=None if not sys.stdout.isatty() else "rich",
     )
     app.callback()(_common)
-    for module in (build, listing, show, report, demo, export, doctor):
+    for module in (build, listing, show, report, solve, demo, export, doctor):
         module.register(app)
     return app
 

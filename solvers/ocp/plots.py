@@ -5,7 +5,9 @@ Every function returns a matplotlib figure and shows nothing by itself.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -177,6 +179,28 @@ def plot_refinement(solution: Solution) -> Figure:
     below.grid(visible=False)
     _title(figure, solution, solution.success and not solution.sealed)
     return figure
+
+
+def save_figure(figure: Figure, path: Path) -> Path:
+    """Write a figure, whole or not at all, and close it; the suffix says the format.
+
+    Raises
+    ------
+    OSError
+        If the folder is missing or cannot be written.
+    ValueError
+        If matplotlib does not know the format.
+    """
+    import matplotlib.pyplot as plt
+
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    try:
+        figure.savefig(temporary, dpi=150)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+        plt.close(figure)
+    return path
 
 
 # -- panels ------------------------------------------------------------------------------
@@ -405,9 +429,8 @@ def _finish(
         if number < len(panels) and len(panels[number]) > 1:
             ax.legend(fontsize=8, ncols=1 + len(panels[number]) // 4, framealpha=0.85, loc="best")
         ax.margins(x=0.02)
-        if ax.get_subplotspec().is_last_row():  # type: ignore[union-attr]
+        if ax.get_subplotspec().is_last_row() or ax is listed[-1]:  # type: ignore[union-attr]
             ax.set_xlabel("time [s]")
-        elif ax is listed[-1]:
             ax.tick_params(labelbottom=True)
 
 

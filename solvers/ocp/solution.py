@@ -149,6 +149,11 @@ class Solution:
         self._sealed = False
         return self
 
+    def seal(self, closed: bool = True) -> Solution:
+        """Close it again, or open it."""
+        self._sealed = closed
+        return self
+
     def _open(self) -> None:
         if self._sealed:
             why = "; ".join(self.verdict.reasons) or self.status.value
