@@ -171,6 +171,7 @@ def _check_free(
             f"{robot.name}: its mass depends on the direction (added mass of a fluid), so it "
             "does not fall freely; use the full model"
         )
+    _check_weight(robot)
     where = {s.element_hash() for s in ca.vertsplit(attitude)}
     if any(s.element_hash() in where for s in ca.symvar(inertial)):
         raise OptimalControlError(
@@ -188,6 +189,26 @@ def _check_free(
         raise OptimalControlError(
             f"{robot.name}: its generalized forces depend on the motion of its base; "
             "use the full model"
+        )
+
+
+def _check_weight(robot: Any) -> None:
+    """Refuse robots whose weight is not that of their masses in a uniform field."""
+    if "gravity" not in robot.parameters:
+        return
+    q = robot.random_state(1)[0]
+    weight = robot.force_vector(q) - robot.with_parameters(gravity=0.0).force_vector(q)
+    pushed = robot.mass_matrix(q)[:, 3:BASE]  # what an acceleration of the whole robot takes
+    fall = -weight[3:BASE] / pushed[3, 0]
+    rest = weight + pushed @ fall
+    size = float(np.linalg.norm(fall))
+    if not (
+        np.allclose(rest, 0.0, atol=1e-9 * np.max(np.abs(weight)))
+        and np.isclose(size, abs(robot.parameters["gravity"]), rtol=1e-9)
+    ):
+        raise OptimalControlError(
+            f"{robot.name}: it does not fall like a stone (buoyancy): other outer forces than "
+            "weight act on it; use the full model"
         )
 
 

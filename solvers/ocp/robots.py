@@ -199,12 +199,15 @@ def state_balance(phase: Phase, robot: Any, residual: ca.SX, places: Iterable[in
 
 def add_limits(phase: Phase, robot: Any) -> None:
     """The robot's limits: bounds of coordinates, and of squared lengths of several."""
-    states = {v.name for v in phase.state_variables()}
     for limit in robot.limits:
-        if not states.issuperset(limit.coordinates):
+        bounds = {v.name: v.bounds for v in phase.state_variables()}
+        if not bounds.keys() >= set(limit.coordinates):
             continue
         if len(limit.coordinates) == 1:
-            phase.bound(**{limit.coordinates[0]: (limit.low, limit.high)})
+            (name,) = limit.coordinates
+            low = bounds[name][0] if limit.low is None else max(bounds[name][0], limit.low)
+            high = bounds[name][1] if limit.high is None else min(bounds[name][1], limit.high)
+            phase.bound(**{name: (low, high)})
         else:
             squares = ca.sumsqr(column([phase[n] for n in limit.coordinates]))
             name = "_".join(("length", *limit.coordinates))
