@@ -122,7 +122,8 @@ def lagrange_integrals(nodes: Array, at: Array) -> Array:
     points, weights = legendre.leggauss(len(nodes) // 2 + 1)
     points, weights = (points + 1) / 2, weights / 2
     values = lagrange_values(nodes, np.outer(at, points).ravel())
-    return at[:, None] * np.einsum("g,agk->ak", weights, values.reshape(len(at), len(points), -1))
+    means = np.einsum("g,agk->ak", weights, values.reshape(len(at), len(points), -1))
+    return np.asarray(at[:, None] * means)
 
 
 @lru_cache(maxsize=256)
