@@ -1,0 +1,127 @@
+"""The kangaroo rat rights itself: upright in the full model, momentum kept, limits kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from flight_harness import plain
+from flight_harness import robot as flying
+
+from bestiary.solvers.ocp.errors import OptimalControlError
+from bestiary.solvers.ocp.library.righting import (
+    BENDING_LIMIT,
+    MOMENT_LIMIT,
+    at_rest,
+    fly,
+    righting,
+    tilt,
+)
+from bestiary.solvers.ocp.orientation import attitude
+from bestiary.solvers.references import segment_links
+
+ONE_DEGREE = math.radians(1.0)
+
+
+def judged(robot, problem, **options):
+    """Solve, fly in the full model, and check what every righting has to keep."""
+    solution = problem.solve(mesh=16, **options)
+    assert solution.success, solution.verdict
+    flown = fly(robot, solution)
+    assert tilt(flown) < ONE_DEGREE
+    spin = flown.momentum.values[:, :3]
+    joints = np.abs(flown.p.values[:, 6:]).max()
+    inertia = np.linalg.norm(robot.mass_matrix(robot.neutral)[:3, 6:])
+    assert np.max(np.abs(spin - spin[0])) < 1e-8 * inertia * joints
+    links = segment_links(robot, 1) if "alpha_1" in robot.coordinates.names else 1
+    torques = np.abs(np.stack([solution.value(n) for n in robot.inputs.names]))
+    assert torques.max() <= MOMENT_LIMIT * links * (1 + 1e-6)
+    bent = flown.q.values[:, 7:].reshape(len(flown.time), -1, 2) * links
+    assert np.linalg.norm(bent, axis=2).max() <= BENDING_LIMIT * (1 + 1e-3)
+    return solution, flown
+
+
+def test_one_segment_turns_the_rat_by_a_quarter():
+    robot = flying("rat_1_2")
+    solution, flown = judged(robot, righting(robot, roll=math.pi / 2))
+    assert solution.value("qw")[0] == pytest.approx(math.cos(math.pi / 4))
+    assert abs(float(flown.q.sel(coordinate="qw")[-1])) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_at_rest_means_no_linear_momentum():
+    robot = plain("rat_1_2")
+    q, p = at_rest(robot, attitude(0.3, 0.2, 0.1), (3.0, -1.0, 2.0))
+    momentum = robot.momentum(q, p)
+    assert momentum[3:] == pytest.approx(np.zeros(3), abs=1e-15)
+    assert np.linalg.norm(momentum[:3]) > 1e-5
+
+
+def test_torques_and_bendings_are_those_of_a_segment_whatever_its_links():
+    for name, links in (("rat_1_2", 2), ("rat_1_4", 4), ("arc_rat_1", 1)):
+        robot = plain(name)
+        problem = righting(robot)
+        (flight,) = problem.phases
+        bounds = {v.name: v.bounds for v in flight.control_variables()}
+        torque = MOMENT_LIMIT * links
+        assert bounds[robot.inputs.names[0]] == pytest.approx((-torque, torque))
+        (path,) = flight.paths
+        assert path.bounds[1] == pytest.approx(BENDING_LIMIT**2)
+
+
+def test_nonsense_is_refused():
+    robot = plain("rat_1_2")
+    for options, message in (
+        ({"cost": "money"}, "effort, time, smoothness"),
+        ({"formulation": "half"}, "reduced, full"),
+        ({"guess": "none"}, "swing, line"),
+        ({"tail": "bushy"}, "articulated, continuum"),
+    ):
+        with pytest.raises(OptimalControlError, match=message):
+            righting(robot, **options)
+
+
+RATS = ("rat_1_4", "rat_2_4", "rat_3_4", "arc_rat_1", "arc_rat_2", "arc_rat_3")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RATS)
+def test_every_tail_rights_the_rat_from_its_back(name):
+    robot = flying(name)
+    judged(robot, righting(robot))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in RATS if "_1" not in n])
+def test_a_steady_turn_with_the_tail_all_but_straight_is_guess_enough(name):
+    robot = flying(name)
+    judged(robot, righting(robot, guess="line"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spin", [(0.0, 0.0, 0.0), (2.0, 1.0, -1.0)])
+def test_reduced_and_full_model_find_the_same_motion(spin):
+    robot = flying("rat_2_4")
+    found = {}
+    for formulation in ("reduced", "full"):
+        problem = righting(robot, formulation=formulation, spin=spin)
+        solution, flown = judged(robot, problem)
+        found[formulation] = solution.cost, flown.q.values[-1, :4]
+    assert found["full"][0] == pytest.approx(found["reduced"][0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_least_time_is_shorter_than_the_time_of_least_effort():
+    robot = flying("rat_2_4")
+    solution, _ = judged(robot, righting(robot, cost="time", duration=None))
+    assert solution.duration() < 0.3
+
+
+@pytest.mark.slow
+def test_a_finer_tail_with_as_many_links_is_never_less_smooth():
+    costs = []
+    for name in ("rat_1_4", "rat_2_2", "rat_4_1"):
+        robot = flying(name)
+        problem = righting(robot, cost="smoothness", moment_limit=10.0)
+        costs.append(problem.solve(mesh=16).cost)
+    assert costs[0] >= costs[1] * (1 - 1e-6) >= costs[2] * (1 - 2e-6)
