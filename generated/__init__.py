@@ -29,6 +29,7 @@ from .checks import Checker
 from .errors import (
     BestiaryError,
     GeneratedFolderError,
+    LimitError,
     MissingFunctionError,
     ModelInputError,
     ModelNotFoundError,
@@ -53,6 +54,7 @@ __all__ = [
     "BestiaryError",
     "Entry",
     "GeneratedFolderError",
+    "LimitError",
     "MissingFunctionError",
     "ModelInputError",
     "ModelNotFoundError",

@@ -303,6 +303,15 @@ class Checker:
 
     def _within(self, method: str, argument: str, array: Array) -> None:
         """Refuse coordinates outside a limit of the model."""
+        found = self.violation(array)
+        if found is not None:
+            place, text = found
+            row = f", row {place[0]}" if place else ""
+            raise ModelInputError(f"{self.model.name}.{method}: {argument}{row}: {text}")
+
+    def violation(self, array: Array) -> tuple[tuple[int, ...], str] | None:
+        """Where coordinates (one state or rows of them) are first outside a limit, and how."""
+        first: tuple[tuple[int, ...], str] | None = None
         for limit in self.model.limits:
             if not limit.refuse:
                 continue
@@ -315,7 +324,8 @@ class Checker:
             if not bad.any():
                 continue
             place = tuple(int(k) for k in np.argwhere(bad)[0])
-            row = f", row {place[0]}" if place else ""
+            if first is not None and first[0] <= place:
+                continue
             values = ", ".join(
                 f"{n} = {v:g}" for n, v in zip(limit.coordinates, own[place], strict=True)
             )
@@ -323,10 +333,9 @@ class Checker:
                 what = "sqrt(" + " + ".join(f"{n}^2" for n in limit.coordinates) + ")"
                 values = f"{what} = {math.sqrt(size[place]):g} ({values})"
             side, bound = ("below", low) if size[place] < low else ("above", high)
-            raise ModelInputError(
-                f"{self.model.name}.{method}: {argument}{row}: {values} is {side} the limit of "
-                f"{bound:g} {limit.unit}" + (f": {limit.reason}" if limit.reason else "")
-            )
+            text = f"{values} is {side} the limit of {bound:g} {limit.unit}"
+            first = place, text + (f": {limit.reason}" if limit.reason else "")
+        return first
 
     def _above_zero(self, method: str, argument: str, quantities: Quantities, array: Array) -> None:
         if (array > 0).all():

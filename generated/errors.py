@@ -22,6 +22,10 @@ class SingularityError(BestiaryError, ArithmeticError):
     """A state at which the asked quantity does not exist, or is not finite."""
 
 
+class LimitError(BestiaryError, ArithmeticError):
+    """A motion that leaves the limits of its coordinates on the way."""
+
+
 class StepLimitError(BestiaryError, RuntimeError):
     """An adaptive rollout that needed more steps than it was allowed."""
 

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .checks import missing_function
-from .errors import MissingFunctionError, ModelInputError, SingularityError, StepLimitError
+from .errors import (
+    LimitError,
+    MissingFunctionError,
+    ModelInputError,
+    SingularityError,
+    StepLimitError,
+)
 from .quantities import Trajectory
 
 if TYPE_CHECKING:
@@ -69,6 +75,8 @@ class Rollouts:
 
         Raises
         ------
+        LimitError
+            If a state that is asked for is outside a limit that refuses (``robot.limits``).
         ModelInputError, SingularityError
             As everywhere; the message names the time that was reached.
         """
@@ -90,6 +98,7 @@ class Rollouts:
                 break
             start_q, start_p = q[last].copy(), p[last].copy()
         times: Array = dt * np.arange(steps + 1, dtype=np.float64)
+        self._refuse_beyond_limits("rollout", times, q)
         if status:
             self._rollout_failure("rollout", status, times, q, p, inputs)
         return Trajectory(times, q, p)
@@ -134,6 +143,8 @@ class Rollouts:
         ------
         StepLimitError
             After ``max_steps`` steps.
+        LimitError
+            If a state that is asked for is outside a limit that refuses (``robot.limits``).
         ModelInputError, SingularityError
             As everywhere; the message names the time that was reached.
         """
@@ -161,6 +172,7 @@ class Rollouts:
         status = self._rollout_dopri5(
             start_q, start_p, when, inputs, rtol, atol, max_steps, q, p, counts
         )
+        self._refuse_beyond_limits(method, when, q)
         if status:
             self._rollout_failure(method, status, when, q, p, inputs, max_steps)
         names = ("accepted", "rejected", "evaluations")
@@ -207,6 +219,17 @@ class Rollouts:
         for table in tables:
             table.fill(np.nan)  # rows that a failed rollout did not reach say so
         return tables[0], tables[1]
+
+    def _refuse_beyond_limits(self, method: str, times: Array, q: Array) -> None:
+        """Say where a motion first is outside the limits; the integrators in C do not look."""
+        found = self._checker.violation(q)  # rows that were not reached are nan: no violation
+        if found is None:
+            return
+        (row,), text = found
+        raise LimitError(
+            f"{self.name}.{method}: the motion leaves the limits of the model at "
+            f"t = {times[row]:g} s (row {row}): {text}; rows before it are good"
+        )
 
     def _rollout_failure(
         self,

@@ -29,22 +29,28 @@ class BuiltIn:
         return factory(**{**dict(self.options), **overrides})
 
 
-BUILT_IN: dict[str, BuiltIn] = {
-    "sea_lion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "euler_zyx"),)),
-    "sea_lion_quaternion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "quaternion"),)),
-    "kangaroo_rat_articulated": BuiltIn(
+def _articulated(segments: int, links: int) -> BuiltIn:
+    """An articulated rat of another size."""
+    return BuiltIn(
         "kangaroo_rat",
         "kangaroo_rat_articulated",
         "poincare",
         (
-            ("segments", 2),
-            ("links", 4),
+            ("segments", segments),
+            ("links", links),
             ("base", "quaternion"),
             ("half_angle", False),
             ("contact", True),
         ),
         ("segments", "links"),
-    ),
+    )
+
+
+BUILT_IN: dict[str, BuiltIn] = {
+    "sea_lion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "euler_zyx"),)),
+    "sea_lion_quaternion": BuiltIn("sea_lion", "sea_lion", "poincare", (("base", "quaternion"),)),
+    "kangaroo_rat_articulated": _articulated(2, 4),
+    "kangaroo_rat_articulated_segments3_links4": _articulated(3, 4),
     "kangaroo_rat_continuum": BuiltIn(
         "kangaroo_rat",
         "kangaroo_rat_continuum",

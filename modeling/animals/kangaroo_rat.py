@@ -14,6 +14,8 @@ angles alpha_i (about x) and beta_i (about z) that all its links share, eqs
 
 from __future__ import annotations
 
+import math
+
 from ..continuum.arc import Arc
 from ..control import add_tracking_controller
 from ..errors import ModelError
@@ -36,6 +38,7 @@ TOE_FORWARD = 0.05
 
 MAX_LINKS, MAX_FRAMES = 64, 24
 LINK_BENDING = 0.6  # rad from link to link about each axis, for planners
+HALF_TURN = "beyond half a turn a segment would meet the one before it"
 INNER_POINTS = (0.25, 0.5, 0.75)  # named points along each arc
 
 
@@ -144,6 +147,7 @@ def kangaroo_rat_continuum(
                 joint=point,
             )
         start = (0, 0, 0)
+        model.limit(f"u_{segment}", f"w_{segment}", high=math.pi, reason=HALF_TURN)
         model.actuate(f"u_{segment}_rate", f"w_{segment}_rate")
     if contact:
         _ground(model, [f"segment_{k}_end" for k in range(1, segments + 1)])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import BUILT_IN
+from . import BUILT_IN, BuiltIn
 
 PLAIN_BASE = "euler_zyx"
 LONGEST = 60
@@ -72,13 +72,16 @@ def canonical(label: str, options: Mapping[str, Any]) -> tuple[str, dict[str, An
         return label, dict(options)
     own = dict(entry.options)
     full = {**own, **options}
-    for name in (label, *BUILT_IN):
-        other = BUILT_IN[name]
-        same = (other.module, other.function, other.formalism) == (
-            entry.module,
-            entry.function,
-            entry.formalism,
-        )
-        if same and dict(other.options) == full:
+    kin = [n for n in (label, *BUILT_IN) if _kind(BUILT_IN[n]) == _kind(entry)]
+    for name in kin:
+        if dict(BUILT_IN[name].options) == full:
             return name, {}
+    if entry.sizes:  # the first of its kind has the plain name, to which the sizes are added
+        label = kin[1]
+        entry = BUILT_IN[label]
+        own = dict(entry.options)
     return label, {k: v for k, v in full.items() if k in entry.sizes or own.get(k, ...) != v}
+
+
+def _kind(entry: BuiltIn) -> tuple[str, str, str]:
+    return entry.module, entry.function, entry.formalism

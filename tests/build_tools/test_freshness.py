@@ -67,6 +67,29 @@ def test_changed_neighbour_of_a_model_file_is_noticed(target: Target, pendulum: 
     assert "test_pendulum_defaults.c" in result.written
 
 
+def test_changed_data_beside_a_model_file_is_noticed(target: Target, pendulum: Path) -> None:
+    data, written = pendulum.with_name("lengths.csv"), pendulum.with_name("log.txt")
+    data.write_text("0.5")
+    pendulum.write_text(
+        "from pathlib import Path\n"
+        f"{written.name.split('.')[0]} = Path(__file__).with_name({written.name!r})\n"
+        f"{written.name.split('.')[0]}.write_text('read')\n"
+        + pendulum.read_text().replace(
+            "length: float = 0.5",
+            "length: float = float(Path(__file__).with_name('lengths.csv').read_text())",
+        )
+    )
+    build(target)
+    assert freshness(target).is_fresh
+    written.write_text("what the model writes is its own affair")
+    assert freshness(target).is_fresh
+    data.write_text("0.6")
+    assert freshness(target).reason == f"{data} changed"
+    assert build(target).status == "built"
+    data.unlink()
+    assert freshness(target).reason == f"{data} is gone"
+
+
 def test_changed_source_of_ours_is_noticed(
     target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from robot_harness import equations, folder, robot
 
 from bestiary.build_tools.backends.c import emit_c
 from bestiary.build_tools.backends.cython import emit_cython
-from bestiary.generated import ModelInputError
+from bestiary.generated import LimitError, ModelInputError
 from bestiary.modeling import Compound, Model, ModelError, Prismatic, Revolute
 
 THETA = 1.2 * np.pi
@@ -82,9 +82,12 @@ def test_batches_name_the_row_and_rollouts_the_start(reed):
 
 
 def test_generated_code_does_not_look_at_limits(reed):
-    """A rollout may leave the range on its way; only arguments are checked."""
-    path = reed.rollout(with_(swing=1.99), [1.0, 0, 0, 0], None, 1e-3, 100)
-    assert path.q[-1, 0] > 2.0
+    """A rollout that leaves the range on its way runs to its end and is refused then."""
+    q, p = np.empty((101, 4)), np.empty((101, 4))
+    with pytest.raises(LimitError, match=r"at t = 0\.01 s \(row 10\): swing = 2\.0\d* is above"):
+        reed.rollout(with_(swing=1.99), [1.0, 0, 0, 0], None, 1e-3, 100, out=(q, p))
+    assert q[9, 0] <= 2.0 < q[10, 0]
+    assert q[-1, 0] > 2.05
     text = "".join(emit_c(equations("reed")).files.values())
     assert "limit" not in text
 

@@ -6,7 +6,7 @@ import pytest
 
 from bestiary.build_tools.targets import derive, parse_target
 from bestiary.modeling.animals import BUILT_IN
-from bestiary.modeling.animals.naming import canonical, folder_name
+from bestiary.modeling.animals.naming import canonical, folder_name, selection_suffix
 
 RAT, ARCS = "kangaroo_rat_articulated", "kangaroo_rat_continuum"
 
@@ -28,6 +28,10 @@ def named(label: str, **options: object) -> str:
         (RAT, {"base": "euler_zyx"}, f"{RAT}_euler_zyx_segments2_links4"),
         (RAT, {"segments": 3, "base": "euler_xyz"}, f"{RAT}_euler_xyz_segments3_links4"),
         (ARCS, {"segments": 3}, f"{ARCS}_segments3"),
+        (f"{RAT}_segments3_links4", {}, f"{RAT}_segments3_links4"),
+        (f"{RAT}_segments3_links4", {"links": 8}, f"{RAT}_segments3_links8"),
+        (f"{RAT}_segments3_links4", {"segments": 2}, RAT),
+        (f"{RAT}_segments3_links4", {"half_angle": True}, f"{RAT}_segments3_links4_half_angle"),
         ("sea_lion", {"base": "quaternion"}, "sea_lion_quaternion"),
         ("sea_lion", {"base": "euler_zyx"}, "sea_lion"),
         ("sea_lion", {"base": "euler_xyz"}, "sea_lion_euler_xyz"),
@@ -36,6 +40,22 @@ def named(label: str, **options: object) -> str:
 )
 def test_names_say_what_is_not_the_robots_own(label, options, expected):
     assert named(label, **options) == expected
+
+
+def test_every_prebuilt_size_is_found_by_its_options():
+    for name, entry in BUILT_IN.items():
+        first = next(n for n, e in BUILT_IN.items() if e.function == entry.function)
+        assert canonical(first, dict(entry.options)) == (name, {})
+        assert parse_target(first, dict(entry.options)).is_packaged
+
+
+def test_a_selection_of_functions_has_a_name_whatever_its_order():
+    assert selection_suffix([]) == ""
+    assert selection_suffix(["nodes", "dynamics"]) == "_only_dynamics_nodes"
+    assert selection_suffix(["dynamics", "nodes", "nodes"]) == "_only_dynamics_nodes"
+    long = [f"link_{k}_1_jacobian" for k in range(9)]
+    assert selection_suffix(long) == selection_suffix(reversed(long))
+    assert len(selection_suffix(long)) == len("_only_") + 10
 
 
 def test_different_options_have_different_names():
