@@ -4,16 +4,15 @@ CasADi's virtual machine takes some 8 ns an instruction, compiled code about 1 n
 without optimisation and half of that with it; a compiler takes about 60 μs an
 instruction without optimisation and 200 μs with it.  So in mode ``"auto"``
 
-- a function that is little work at all nodes together stays in the virtual machine,
-  unless it was compiled before;
+- a function that is little work at all nodes together stays in the virtual machine;
 - a larger one is compiled without optimisation at once, and with it in the
   background if it is much work: the next mesh or solve finds that;
 - a short one is compiled with optimisation at once.
 
 The name of a library is a hash of the function, of the text of what prints its C, of
 the compiler, its flags and CasADi's version: nothing is ever out of date.  All levels
-give the same numbers to the last bit, since no flag allows the compiler to reorder
-floating-point operations.
+give the same numbers to the last bit (unless CFLAGS say otherwise), since no flag allows
+the compiler to reorder or to fuse floating-point operations.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ WORTH_OPTIMISING = 300_000
 REMEMBERED = 64
 """Functions whose compiled form is remembered."""
 
-FLAGS = ("-std=c99", "-fPIC", "-fvisibility=hidden")
+FLAGS = ("-std=c99", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden")
 SUFFIX = ".so"
 
 _LOG = logging.getLogger("bestiary.ocp")
