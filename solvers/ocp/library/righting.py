@@ -59,7 +59,7 @@ ACCELERATION = 1000.0
 WEIGHTS = {
     "effort": {"effort": 1.0, "smoothness": 0.003, "time": 0.0},
     "smoothness": {"effort": 0.0, "smoothness": 1.0, "time": 0.0},
-    "time": {"effort": 1e-2, "smoothness": 1e-2, "time": 1.0},
+    "time": {"effort": 1e-3, "smoothness": 3e-3, "time": 1.0},
 }
 SWING, TURNS = 1.2, 2.0
 """Bending [rad] and turns of the guessed cone."""
