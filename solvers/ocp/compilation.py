@@ -262,7 +262,7 @@ class NodeCompiler:
             )
             try:
                 (folder / "node.c").write_text(c_source(job.function), encoding="utf-8")
-                seconds, _ = runner.run(f"compiling {name}", command, folder)
+                cost = runner.run(f"compiling {name}", command, folder)
             except UnsupportedOperationError as error:
                 _say_once(f"{error}; it stays in CasADi's virtual machine")
                 return
@@ -270,7 +270,7 @@ class NodeCompiler:
                 if not runner.stopped:
                     _say_once(f"{name} stays in CasADi's virtual machine: {error}")
                 return
-            _LOG.debug("compiled %s with %s in %.2f s", name, job.level, seconds)
+            _LOG.debug("compiled %s with %s in %.2f s", name, job.level, cost.seconds)
             with self._lock:
                 self.runs += 1
             cache.store(job.key, SUFFIX, folder / library)

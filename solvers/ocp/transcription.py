@@ -268,9 +268,7 @@ class Transcription:
             rates = np.stack([i.rates for i in alike])
             own = numbers[states[:, 1:] - 1]  # rows are those of the states but the first
             a, b = np.nonzero(basis.defect_states)
-            rows.linear(
-                own[:, a], indices.states[states[:, b]], basis.defect_states[a, b][:, None]
-            )
+            rows.linear(own[:, a], indices.states[states[:, b]], basis.defect_states[a, b][:, None])
             a, b = np.nonzero(basis.defect_rates)
             row.append(own[:, a].ravel())
             place.append((rates[:, b, None] * ny + component).ravel())
