@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
@@ -264,7 +264,6 @@ class SolveFunction:
             mistakes = find_mistakes(transcription, x, p, outcome.row_multipliers)
             if any(mistakes):
                 reached, note = False, "the knots of the fixed mesh do not suit these values"
-                outcome.status = Status.TOLERANCE_NOT_REACHED
         refined = Refined(transcription, outcome, motions, [made], reached, note)
         replays = None
         if self.replays and np.all(np.isfinite(x)):
@@ -274,6 +273,13 @@ class SolveFunction:
             if self.replays
             else self._measured(refined, made, p)
         )
+        if note and verdict.success:  # it obeys its equations, but a limit is held for nothing
+            verdict = replace(
+                verdict,
+                status=Status.TOLERANCE_NOT_REACHED,
+                reasons=(note,),
+                suggestion="solve it in full: problem.solve(guess=...)",
+            )
         options = {**self.solution.options, "resolved": how, "arguments": dict(chosen)}
         ends = {(e.phase, e.where, e.name): (chosen[n], chosen[n]) for n, e in self._ends.items()}
         return Solution(

@@ -149,7 +149,7 @@ def solve(
             refined = refine(
                 build, meshes, scheme, p, options, solver, stop, watch, start, inspect
             )
-            ended = refined.reached or len(refined.rounds) > 1 or stop.is_set()
+            ended = refined.reached or stop.is_set()
             if mesh is None and not ended and any(m.knots for m in meshes):
                 # knots of the guess do not suit this problem: once more without them
                 plain = [without_knots(m) for m in meshes]

@@ -90,7 +90,9 @@ def split_names(names: str | Iterable[str], label: str) -> tuple[str, ...]:
 
 
 def split_units(units: str | Iterable[str] | None, count: int, label: str) -> tuple[str, ...]:
-    """One unit for each name; a single one serves for all."""
+    """One unit for each name; a single one serves for all; one name takes the whole text."""
+    if count == 1 and isinstance(units, str):
+        return (" ".join(units.split()),)
     listed = [] if units is None else units.split() if isinstance(units, str) else list(units)
     if not listed:
         return ("",) * count

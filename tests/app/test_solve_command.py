@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from bestiary.build_tools.errors import TargetError
 from bestiary.cli.application import application
 from bestiary.cli.solve import parse_scheme
 from bestiary.solvers.ocp import HermiteSimpson, MultipleShooting, Radau, load_solution
@@ -142,7 +143,7 @@ def test_schemes_are_named_with_a_degree() -> None:
     assert parse_scheme("radau:5") == Radau(5)
     assert parse_scheme("Hermite-Simpson") == HermiteSimpson()
     assert parse_scheme("shooting:2") == MultipleShooting(2)
-    with pytest.raises(ValueError, match="no scheme 'rado'"):
+    with pytest.raises(TargetError, match="no scheme 'rado'"):
         parse_scheme("rado")
-    with pytest.raises(ValueError, match="expected a degree"):
+    with pytest.raises(TargetError, match="expected a degree"):
         parse_scheme("radau:x")
