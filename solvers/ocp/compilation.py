@@ -23,6 +23,7 @@ import logging
 import os
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -262,7 +263,8 @@ class NodeCompiler:
             )
             try:
                 (folder / "node.c").write_text(c_source(job.function), encoding="utf-8")
-                cost = runner.run(f"compiling {name}", command, folder)
+                start = time.perf_counter()
+                runner.run(f"compiling {name}", command, folder)
             except UnsupportedOperationError as error:
                 _say_once(f"{error}; it stays in CasADi's virtual machine")
                 return
@@ -270,7 +272,9 @@ class NodeCompiler:
                 if not runner.stopped:
                     _say_once(f"{name} stays in CasADi's virtual machine: {error}")
                 return
-            _LOG.debug("compiled %s with %s in %.2f s", name, job.level, cost.seconds)
+            _LOG.debug(
+                "compiled %s with %s in %.2f s", name, job.level, time.perf_counter() - start
+            )
             with self._lock:
                 self.runs += 1
             cache.store(job.key, SUFFIX, folder / library)
