@@ -45,12 +45,35 @@ MODULE = "_kernel"
 
 @dataclass(frozen=True)
 class ObjectReport:
-    """What compiling one object cost; ``peak_bytes`` is None where it is not measured."""
+    """What compiling one object cost.
+
+    ``peak_bytes`` and ``processor`` (seconds of processor time, which other work on
+    the machine does not lengthen) are None where they are not measured.
+    """
 
     name: str
     seconds: float
     peak_bytes: int | None
     reused: bool
+    processor: float | None = None
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Elapsed and processor time [s] and peak memory [bytes] of a command."""
+
+    seconds: float
+    peak: int | None
+    processor: float | None
+
+    def report(self, name: str) -> ObjectReport:
+        return ObjectReport(name, self.seconds, self.peak, False, self.processor)
+
+    def __add__(self, other: _Cost) -> _Cost:
+        peaks = [p for p in (self.peak, other.peak) if p is not None]
+        times = [t for t in (self.processor, other.processor) if t is not None]
+        seconds = self.seconds + other.seconds
+        return _Cost(seconds, max(peaks, default=None), sum(times) if times else None)
 
 
 @dataclass(frozen=True)
@@ -80,8 +103,8 @@ class Runner:
     stopped: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def run(self, what: str, command: Sequence[str], folder: Path) -> tuple[float, int | None]:
-        """Run a command to its end; seconds it took and its peak memory.
+    def run(self, what: str, command: Sequence[str], folder: Path) -> _Cost:
+        """Run a command to its end and say what it cost.
 
         Raises
         ------
@@ -103,7 +126,7 @@ class Runner:
                 )
                 self.running.add(process.pid)
             try:
-                code, peak = _wait(process)
+                code, peak, processor = _wait(process)
             finally:
                 with self.lock:
                     self.running.discard(process.pid)
@@ -114,7 +137,7 @@ class Runner:
                 raise CompilationError(
                     _failure(what, command, code, told.read().decode(errors="replace"))
                 )
-        return time.perf_counter() - start, peak
+        return _Cost(time.perf_counter() - start, peak, processor)
 
     def stop(self) -> None:
         """End what still runs, and start nothing more."""
@@ -125,13 +148,14 @@ class Runner:
                     os.killpg(pid, signal.SIGTERM)
 
 
-def _wait(process: subprocess.Popen[bytes]) -> tuple[int, int | None]:
-    """Exit code and peak memory in bytes (where the platform tells)."""
+def _wait(process: subprocess.Popen[bytes]) -> tuple[int, int | None, float | None]:
+    """Exit code, peak memory in bytes and processor time (where the platform tells)."""
     if not hasattr(os, "wait4"):
-        return process.wait(), None
+        return process.wait(), None, None
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return process.returncode, peak, usage.ru_utime + usage.ru_stime
 
 
 def _failure(what: str, command: Sequence[str], code: int, told: str) -> str:
@@ -214,15 +238,15 @@ def compile_module(
         if cache.fetch(keys[name], ".o", target):
             return ObjectReport(name, 0.0, None, True)
         command = (*compiler.command, *C_FLAGS, *compiler.extra_flags, "-c", name, "-o")
-        seconds, peak = runner.run(f"compiling {name}", (*command, target.name), folder)
+        cost = runner.run(f"compiling {name}", (*command, target.name), folder)
         cache.store(keys[name], ".o", target)
-        return ObjectReport(name, seconds, peak, False)
+        return cost.report(name)
 
     includes = dict.fromkeys((str(include), sysconfig.get_path("platinclude"), str(numpy_headers)))
 
     def binding() -> ObjectReport:
         translate = (sys.executable, "-m", "cython", "-3", f"{MODULE}.pyx", "-o", f"{MODULE}.c")
-        first, peak = runner.run(f"translating {MODULE}.pyx", translate, folder)
+        translating = runner.run(f"translating {MODULE}.pyx", translate, folder)
         command = (
             *compiler.command,
             *MODULE_FLAGS,
@@ -230,9 +254,8 @@ def compile_module(
             *(f"-I{folder}" for folder in includes),
             *("-c", f"{MODULE}.c", "-o", f"{MODULE}.c.o"),
         )
-        second, second_peak = runner.run(f"compiling {MODULE}.c", command, folder)
-        peaks = [p for p in (peak, second_peak) if p is not None]
-        return ObjectReport(f"{MODULE}.pyx", first + second, max(peaks, default=None), False)
+        compiling = runner.run(f"compiling {MODULE}.c", command, folder)
+        return (translating + compiling).report(f"{MODULE}.pyx")
 
     # the Cython class takes longest, so it starts first
     work = [binding, *((lambda name=name: kernel(name)) for name in kernels)]
@@ -248,11 +271,11 @@ def compile_module(
         *compiler.extra_link_flags,
         *("-lm", "-o", linked),
     )
-    seconds, peak = runner.run("linking", command, folder)
+    linking = runner.run("linking", command, folder)
     os.replace(folder / linked, module)
     cache.store(module_key, ".so", module)
     tell("link", 1, 1)
-    reports.append(ObjectReport("link", seconds, peak, False))
+    reports.append(linking.report("link"))
     return CompiledModule(module, tuple(reports), compiler.identity, flags)
 
 

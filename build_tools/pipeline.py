@@ -97,6 +97,7 @@ class BuildResult:
                 {
                     "name": o.name,
                     "seconds": round(o.seconds, 3),
+                    "processor": None if o.processor is None else round(o.processor, 3),
                     "peak_bytes": o.peak_bytes,
                     "reused": o.reused,
                 }
