@@ -14,7 +14,7 @@ from .guess_check import GuessCheck
 from .interruption import Stop
 from .labels import Labels, at, listed, with_unit
 from .nan_search import find_not_finite
-from .refinement import OVERSHOOT_TOLERANCE, Refined
+from .refinement import Refined
 from .relaxation import Conflict, find_conflict
 from .replay import PhaseReplay
 from .status import Status
@@ -25,8 +25,8 @@ Array: TypeAlias = np.ndarray
 
 REPLAY_FACTOR = 10.0
 """A solution whose segments miss by more than this many tolerances is refused."""
-OVERSHOOT_FACTOR = 10.0
-"""A solution that exceeds limits between nodes by this much more than asked is refused."""
+OVERSHOOT = 1.0
+"""Limits may be exceeded between nodes by this times the root of the tolerance."""
 UNSTABLE = 1e-3
 """Open-loop errors above this, though the segments agree, are explained."""
 FALLEN = 1e8
@@ -152,7 +152,7 @@ def _status(case: _Case, verdict: Verdict) -> Status:
     if verdict.violations:
         reasons.append(f"constraints are not met: {verdict.violations[0]}")
         return Status.FAILED
-    limit = OVERSHOOT_FACTOR * OVERSHOOT_TOLERANCE * np.sqrt(case.tolerance)
+    limit = OVERSHOOT * np.sqrt(case.tolerance)
     if verdict.overshoot > limit:
         reasons.append(_overshoot(case, verdict.overshoot))
         return Status.TOLERANCE_NOT_REACHED
@@ -251,14 +251,13 @@ def _explained(
     """Reasons of a failure (added to the case), what to try next, and what is not a number."""
     outcome, transcription = case.refined.outcome, case.refined.transcription
     reasons = case.reasons
-    not_finite = _not_finite(case)
-    if not_finite and (status is Status.NOT_A_NUMBER or not case.finite):
-        status = Status.NOT_A_NUMBER
+    guess = case.guess or GuessCheck((), np.nan, np.nan, ())
+    not_finite = _not_finite(case, everywhere=status is Status.NOT_A_NUMBER)
+    if not_finite:
         reasons.insert(0, str(not_finite[0]))
-    if case.guess is not None:
-        if case.guess.not_finite and status is not Status.NOT_A_NUMBER:
-            reasons.append("an expression is not a number at the guess")
-        reasons += case.guess.sentences()
+        guess = replace(guess, not_finite=())
+    not_finite = not_finite or guess.not_finite
+    reasons += guess.sentences()
     causes = find_causes(transcription, outcome, case.p)
     conflict = _conflict(case, verdict, status, causes)
     headline = ""
@@ -292,10 +291,11 @@ def _explained(
     return suggest(status, causes, headline), not_finite, status
 
 
-def _not_finite(case: _Case) -> tuple[NotFinite, ...]:
+def _not_finite(case: _Case, *, everywhere: bool) -> tuple[NotFinite, ...]:
+    """What is not a number at the last iterate or, ``everywhere``, where the solve began."""
     transcription = case.refined.transcription
     guess = transcription.program.guess
-    for x in (case.x, _pushed(case), guess):
+    for x in (case.x, _pushed(case), guess) if everywhere else (case.x,):
         if np.all(np.isfinite(x)):
             found = find_not_finite(transcription, x, case.p)
             if found:

@@ -8,7 +8,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .labels import Labels, at, with_unit
+from .nan_search import find_not_finite
 from .transcription import Transcription
+from .verdict import NotFinite
 from .violations import row_misses
 
 Array: TypeAlias = np.ndarray
@@ -61,17 +63,18 @@ class GuessCheck:
     defect_before, defect_after:
         Largest violation of the rows, relative to their scales; NaN if not a number.
     not_finite:
-        Whether an expression is not a number at the guess.
+        Expressions that are not a number at the guess.
     """
 
     moved: tuple[Moved, ...]
     defect_before: float
     defect_after: float
-    not_finite: bool
+    not_finite: tuple[NotFinite, ...]
 
     def sentences(self) -> list[str]:
         """What is worth telling."""
-        told = [str(m) for m in self.moved[:MOST_NAMED]]
+        told = [f"at the guess: {found}" for found in self.not_finite[:2]]
+        told += [str(m) for m in self.moved[:MOST_NAMED]]
         if len(self.moved) > MOST_NAMED:
             told.append(f"and {len(self.moved) - MOST_NAMED} more guesses were moved")
         if self.moved:
@@ -96,31 +99,34 @@ def check_guess(transcription: Transcription, given: Array, p: Array) -> GuessCh
     """
     program = transcription.program
     after = _worst(transcription, program.guess, p)
+    bad: tuple[NotFinite, ...] = ()
+    if not np.isfinite(after):
+        bad = tuple(find_not_finite(transcription, program.guess, p))
     move = np.abs(program.guess - given) / program.variable_scale
     # the ends of a line or table are often only near the end conditions: not worth a word
     fixed = program.lower == program.upper
     outside = (move > MOVED) & ~fixed
     if not np.any(outside):
-        return GuessCheck((), after, after, not np.isfinite(after))
+        return GuessCheck((), after, after, bad)
     labels = Labels(transcription, program.guess)
     moved = []
     for number in np.unique(labels.variable[outside]):
         own = np.flatnonzero(labels.variable == number)
-        bad = own[outside[own]]
-        k = int(bad[np.argmax(move[bad])])
+        out = own[outside[own]]
+        k = int(out[np.argmax(move[out])])
         label = labels.labels[number]
         moved.append(
             (
                 float(move[k]),
                 Moved(
                     str(label), label.unit, float(given[k]), float(program.guess[k]),
-                    float(labels.variable_time[k]), len(bad), len(own),
+                    float(labels.variable_time[k]), len(out), len(own),
                 ),
             )
         )  # fmt: skip
     moved.sort(key=lambda m: -m[0])
     before = _worst(transcription, given, p)
-    return GuessCheck(tuple(m for _, m in moved), before, after, not np.isfinite(after))
+    return GuessCheck(tuple(m for _, m in moved), before, after, bad)
 
 
 def _worst(transcription: Transcription, x: Array, p: Array) -> float:

@@ -62,7 +62,8 @@ def check_options(options: Any) -> dict[str, Any]:
         )
     found: dict[str, Any] = {}
     for name, value in options.items():
-        found[_checked_name(name, value)] = _checked_value(name, value)
+        checked = _checked_name(name, value)
+        found[checked] = _checked_value(checked, value)
     return found
 
 
@@ -93,12 +94,12 @@ def _checked_value(name: str, value: Any) -> Any:
     tries = [value, float(value)] if isinstance(value, int) else [value]
     if isinstance(value, float) and value.is_integer():
         tries.append(int(value))
-    message = ""
+    messages = []
     for candidate in tries:
-        message = _tried(name, candidate)
-        if not message:
+        messages.append(_tried(name, candidate))
+        if not messages[-1]:
             return candidate
-    raise OptimalControlError(f"solver_options: {message}")
+    raise OptimalControlError(f"solver_options: {messages[0]}")
 
 
 def _tried(name: str, value: Any) -> str:
