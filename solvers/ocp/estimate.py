@@ -11,7 +11,7 @@ dynamics are judged by their accelerations.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import casadi as ca
 import numpy as np
@@ -116,20 +116,23 @@ class IntervalErrors:
     dynamics:
         (N, nx) relative error of each state.
     cost:
-        (N,) error of the cost integral, relative to the size of the cost.
+        (N,) error of the cost integral, relative to the size of the cost, or of another
+        integral, relative to its own size: the larger.
     overshoot:
         (N,) largest relative violation of bounds and path constraints between nodes.
     worst_overshoot:
         Name of what overshoots most in each interval, or "".
-    control_tail:
-        (N,) highest Legendre coefficient of the controls, relative to their range.
+    suboptimality:
+        (N,) square of what is missing of the controls' polynomials, relative to their range,
+        times the part of the phase that the interval takes: to first order nothing is lost
+        by a control that is off by little, so this is what a cost may lose.
     """
 
     dynamics: Array
     cost: Array
     overshoot: Array
     worst_overshoot: list[str]
-    control_tail: Array
+    suboptimality: Array
 
 
 def state_sizes(motion: PhaseTrajectory, scale: Array) -> Array:
@@ -157,6 +160,13 @@ def interval_errors(
     sizes = state_sizes(motion, scale)
     dynamics = np.zeros((count, len(functions.states)))
     cost = np.zeros(count)
+    quadratures, sizes_of = {}, {}
+    if functions.phase.cost_integrals:
+        quadratures["cost"], sizes_of["cost"] = _quadrature(evaluator, motion, "cost"), cost_size
+    if functions.phase.integrals:
+        found = _quadrature(evaluator, motion, "integrands")
+        quadratures["integrands"] = found
+        sizes_of["integrands"] = np.maximum(np.sum(np.abs(found), axis=0), 1e-8)
     degrees = np.array([i.degree for i in layout.intervals])
     for degree in np.unique(degrees):
         own = np.flatnonzero(degrees == degree)
@@ -174,52 +184,56 @@ def interval_errors(
         running = lagrange_integrals(nodes, np.append(nodes, 1.0))
         drift = widths[own][:, None, None] * np.einsum("jk,ikn->ijn", running, defect)
         dynamics[own] = np.max(np.abs(drift), axis=1) / sizes
-        if functions.phase.cost_integrals:
-            fine = evaluator.all(x, u, z, t)["cost"].reshape(len(own), points)
-            coarse = _scheme_cost(evaluator, motion, own)
-            cost[own] = np.abs(widths[own] * (fine @ weights) - coarse) / cost_size
+        fine = evaluator.all(x, u, z, t)
+        for name, size in sizes_of.items():
+            exact = np.einsum("ijk,j->ik", fine[name].reshape(len(own), points, -1), weights)
+            gap = np.abs(widths[own][:, None] * exact - quadratures[name][own]) / size
+            cost[own] = np.maximum(cost[own], np.max(gap, axis=1))
     bad = ~np.isfinite(dynamics)
     dynamics[bad] = np.inf
     overshoot, names = _overshoots(evaluator, motion, sizes)
     return IntervalErrors(
-        dynamics, np.where(np.isfinite(cost), cost, np.inf), overshoot, names, _tails(motion)
+        dynamics,
+        np.where(np.isfinite(cost), cost, np.inf),
+        overshoot,
+        names,
+        _suboptimality(motion),
     )
 
 
-def _scheme_cost(evaluator: Evaluator, motion: PhaseTrajectory, own: Array) -> Array:
+def _quadrature(evaluator: Evaluator, motion: PhaseTrajectory, name: str) -> Array:
+    """(N, n) integrals over the intervals as the scheme has them: "cost" or "integrands"."""
     layout = motion.layout
+    widths = np.diff(motion.edges)
     if layout.scheme.shoots:
-        return _shooting_cost(evaluator, motion, own)
+        return _shooting_quadrature(evaluator, motion, name)
     times = layout.rate_times(motion.boundaries)
     values = evaluator.all(
         motion.states[layout.rate_state], motion.controls, motion.algebraics, times
-    )["cost"][:, 0]
-    widths = np.diff(motion.edges)
+    )[name]
     return np.array(
         [
-            widths[k]
-            * layout.scheme.basis(layout.intervals[k].degree).weights
-            @ values[layout.intervals[k].rates]
-            for k in own
+            widths[k] * layout.scheme.basis(item.degree).weights @ values[item.rates]
+            for k, item in enumerate(layout.intervals)
         ]
     )
 
 
-def _shooting_cost(evaluator: Evaluator, motion: PhaseTrajectory, own: Array) -> Array:
+def _shooting_quadrature(evaluator: Evaluator, motion: PhaseTrajectory, name: str) -> Array:
     """Simpson's rule on the steps, as the Runge-Kutta steps integrate."""
     steps = motion.layout.scheme.degree
     places = np.linspace(0, 1, 2 * steps + 1)
     weights = np.ones(2 * steps + 1) / (6 * steps)
     weights[1::2] *= 4
     weights[2:-1:2] *= 2
-    widths = np.diff(motion.edges)[own]
+    widths = np.diff(motion.edges)
     x, u, z = (
-        motion.on_intervals(places, k, own).reshape(len(own) * len(places), -1)
+        motion.on_intervals(places, k).reshape(len(widths) * len(places), -1)
         for k in ("states", "controls", "algebraics")
     )
-    t = (motion.edges[own][:, None] + widths[:, None] * places).ravel()
-    values = evaluator.all(x, u, z, t)["cost"].reshape(len(own), -1)
-    return np.asarray(widths * (values @ weights))
+    t = (motion.edges[:-1, None] + widths[:, None] * places).ravel()
+    values = evaluator.all(x, u, z, t)[name].reshape(len(widths), len(places), -1)
+    return np.asarray(widths[:, None] * np.einsum("ijk,j->ik", values, weights))
 
 
 def _overshoots(
@@ -266,21 +280,22 @@ def _range(low: float, high: float, values: Array) -> float:
     return max(float(np.max(np.abs(finite), initial=0.0)), 1e-3)
 
 
-def _tails(motion: PhaseTrajectory) -> Array:
-    """Highest Legendre coefficient of each interval's controls, relative to their range."""
+def _suboptimality(motion: PhaseTrajectory) -> Array:
+    """(N,) see :class:`IntervalErrors`."""
     layout = motion.layout
     result = np.zeros(len(layout.intervals))
     if layout.scheme.shoots or not motion.controls.shape[1]:
         return result
     spread = np.ptp(motion.controls, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
+    shares = np.diff(motion.edges) / (motion.end - motion.start)
     for k, interval in enumerate(layout.intervals):
         nodes = layout.scheme.basis(interval.degree).rates
-        if len(nodes) < 2:
-            result[k] = np.inf
-            continue
-        coefficients = np.linalg.solve(
-            legendre.legvander(2 * nodes - 1, len(nodes) - 1), motion.controls[interval.rates]
-        )
-        result[k] = np.max(np.abs(coefficients[-1]) / spread)
+        if len(nodes) < 3:
+            continue  # too few to tell what is missing
+        vandermonde = legendre.legvander(2 * nodes - 1, len(nodes) - 1)
+        coefficients = np.abs(np.linalg.solve(vandermonde, motion.controls[interval.rates]))
+        last, before = coefficients[-1], np.maximum(coefficients[-2], 1e-300)
+        missing = last * np.minimum(1.0, last / before) / spread
+        result[k] = shares[k] * float(np.max(missing)) ** 2
     return result

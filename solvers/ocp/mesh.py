@@ -22,7 +22,7 @@ Array: TypeAlias = np.ndarray
 
 @dataclass(frozen=True)
 class Held:
-    """A quantity that stays at a limit: "control", "state" or "path", its number, -1 low or 1 high."""
+    """What stays at a limit: "control", "state" or "path", its number, -1 low or 1 high."""
 
     kind: str
     number: int
@@ -41,11 +41,15 @@ class Section:
         (n,) degree of the scheme on each.
     held:
         Limits that are active all along: what a motion's structure fixes there.
+    singular:
+        Whether a control chattered there on an earlier mesh: a singular arc, which wants
+        few polynomials of high degree.
     """
 
     edges: tuple[float, ...]
     degrees: tuple[int, ...]
     held: tuple[Held, ...] = ()
+    singular: bool = False
 
     @classmethod
     def uniform(cls, intervals: int, degree: int) -> Section:

@@ -19,31 +19,48 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.polynomial import legendre
 
-from .backend import Outcome, ipopt
+from .attempts import solve_mesh
+from .backend import Outcome
 from .estimate import IntervalErrors, interval_errors
 from .guess import initial_guess, resampled_guess
+from .held_limits import find_mistakes
 from .interruption import Stop
-from .mesh import Mesh, Section
+from .mesh import Mesh
 from .motion import evaluators, trajectories
 from .progress import Iterate, Watch
+from .remesh import OVERSHOOT_TOLERANCE as OVERSHOOT_TOLERANCE
+from .remesh import (
+    bad_intervals,
+    corrected_mesh,
+    doubled_mesh,
+    measure,
+    mesh_with_knots,
+    overshoot_limit,
+    refined_mesh,
+)
 from .scaling import scale
 from .schemes import Scheme
-from .structure import Structure, find_structure, wrong_side
+from .status import Status
+from .structure import Structure, find_structure
 from .trajectory import PhaseTrajectory
-from .transcription import SHORTEST_SECTION, Transcription
+from .transcription import Transcription
+from .warm_start import Start
 
 Array: TypeAlias = np.ndarray
 _LOG = logging.getLogger("bestiary.ocp")
 
-HIGHEST_DEGREE = 12
 MOST_KNOTS = 12
-MOST_PIECES = 6
-SLOWEST_DECAY = 0.4
-"""Decades that a coefficient must lose per degree for higher degrees to be worth it."""
-OVERSHOOT_TOLERANCE = 0.1
-"""Bounds may be exceeded between nodes by this times the square root of the tolerance."""
+MOST_CORRECTIONS = 4
+"""Times that a structure is corrected before its knots are given up."""
+MOST_TRIES = 2
+"""Times that knots are tried."""
+MOST_DOUBLINGS = 2
+"""Times that a first mesh on which nothing converged is doubled."""
+SETTLED = 3.0
+"""The cost has settled if the last mesh moved it by no more than this many tolerances."""
+PATIENCE = 2
+"""Rounds with knots before other events are looked for."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +101,17 @@ class Round:
     @property
     def worst(self) -> float:
         """Largest relative error of dynamics or cost."""
-        return max(
-            float(max(np.max(e.dynamics, initial=0.0), np.max(e.cost, initial=0.0)))
-            for e in self.errors
-        )
+        return max(float(np.max(measure(e), initial=0.0)) for e in self.errors)
 
     @property
     def overshoot(self) -> float:
         """Largest relative violation of limits between nodes."""
         return max(float(np.max(e.overshoot, initial=0.0)) for e in self.errors)
+
+    @property
+    def suboptimality(self) -> float:
+        """What the cost may lose by the controls' polynomials; see :mod:`.estimate`."""
+        return max(float(np.sum(e.suboptimality)) for e in self.errors)
 
 
 @dataclass
@@ -116,7 +135,7 @@ def refine(
     solver: Mapping[str, Any],
     stop: Stop,
     progress: Watch | None = None,
-    start: Any = None,
+    start: Start | None = None,
     inspect: Callable[[Transcription, Array], None] | None = None,
 ) -> Refined:
     """Solve on meshes that become finer until every interval is within the tolerance.
@@ -136,7 +155,7 @@ def refine(
     progress:
         Called at each iteration; a true result stops.
     start:
-        Earlier solution to start from: (motions, parameters).
+        Earlier solution to start from.
     inspect:
         Called before the first solve with the transcription, whose guess is within its
         bounds, and the guess as it was given.
@@ -145,32 +164,19 @@ def refine(
     rounds: list[Round] = []
     knots_allowed = options.knots and not scheme.shoots
     smooth_best: Refined | None = None
+    before: Refined | None = None
     seen: list[Structure] | None = None
     cost_size: float | None = None
     note = ""
     current = list(meshes)
-    warm = False
+    source: tuple[Sequence[PhaseTrajectory], Array] | None = None
+    corrections = doublings = usual = knotted_rounds = restructured = 0
+    given_up = 0
     for number in range(1, options.rounds + 1):
         begun = time.perf_counter()
         transcription = build(current)
         program = transcription.program
-        if best is not None:
-            b = [
-                m.start + (m.end - m.start) * mesh.boundaries
-                for m, mesh in zip(best.motions, current, strict=True)
-            ]
-            s = best.outcome.x[best.transcription.parameters]
-            resampled_guess(transcription, best.motions, s, b)
-            warm = True
-        elif start is not None:
-            motions, s = start
-            b = [
-                m.start + (m.end - m.start) * mesh.boundaries
-                for m, mesh in zip(motions, current, strict=True)
-            ]
-            resampled_guess(transcription, motions, s, b)
-        else:
-            initial_guess(transcription)
+        _fill_guess(transcription, current, source, start)
         given = program.guess
         program.guess = np.clip(given, program.lower, program.upper)
         scale(transcription, p, cost_size)
@@ -182,10 +188,26 @@ def refine(
             told = replace(iterate, round=number, intervals=intervals)
             return progress(told) if progress is not None else False
 
-        outcome = ipopt(program, p, warm=warm, watch=watch, stop=stop, **solver)
-        if not outcome.status.converged and warm and not stop.is_set():
-            # a refined mesh failed from a warm start: once more from a cold one
-            outcome = ipopt(program, p, warm=False, watch=watch, stop=stop, **solver)
+        def fresh(transcription: Transcription = transcription) -> Array:
+            program = transcription.program
+            kept = program.guess
+            program.guess = kept.copy()
+            _fill_guess(transcription, transcription.meshes, None, start)
+            found, program.guess = program.guess, kept
+            return np.clip(found, program.lower, program.upper)
+
+        outcome, how = solve_mesh(
+            program,
+            p,
+            solver,
+            warm=best is not None,
+            usual=usual,
+            fresh=None if source is None else fresh,
+            watch=watch,
+            stop=stop,
+            duals=start.multipliers(transcription) if start and source is None else None,
+        )
+        usual = outcome.iterations
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
         errors = [
@@ -197,7 +219,7 @@ def refine(
         rounds.append(
             Round(
                 number,
-                sum(m.intervals for m in current),
+                intervals,
                 sum(len(m.layout.rate_state) for m in motions),
                 sum(len(m.knots) for m in current),
                 outcome,
@@ -206,43 +228,75 @@ def refine(
                 [m.edges for m in motions],
             )
         )
+        last = rounds[-1]
         _LOG.info(
-            "mesh %d: %d intervals, %d knots, %d iterations, cost %.10g, error %.2g, overshoot %.2g",
+            "mesh %d: %d intervals, %d knots, %d iterations, cost %.10g, error %.2g, "
+            "overshoot %.2g, suboptimality %.2g",
             number,
-            rounds[-1].intervals,
-            rounds[-1].knots,
+            last.intervals,
+            last.knots,
             outcome.iterations,
             outcome.cost,
-            rounds[-1].worst,
-            rounds[-1].overshoot,
+            last.worst,
+            last.overshoot,
+            last.suboptimality,
         )
-        has_knots = rounds[-1].knots > 0
-        valid = outcome.status.converged and not (
-            has_knots and _structure_is_wrong(transcription, outcome, p)
-        )
-        if not valid and best is None:
-            return Refined(transcription, outcome, motions, rounds, False, "")
+        if how:
+            note = f"mesh {number} was solved by {how}"
+            _LOG.info("%s", note)
+        has_knots = last.knots > 0
+        if not outcome.status.converged and best is None:
+            if doublings < MOST_DOUBLINGS and _worth_doubling(outcome, stop):
+                doublings += 1
+                note = f"it took a first mesh of {2 * intervals} intervals"
+                current = [doubled_mesh(m) for m in current]
+                continue
+            return Refined(transcription, outcome, motions, rounds, False, note)
+        valid = outcome.status.converged
+        if valid and has_knots:
+            mistakes = find_mistakes(transcription, outcome.x, p, outcome.row_multipliers)
+            if any(mistakes):
+                valid = False
+                if corrections < MOST_CORRECTIONS and not stop.is_set():
+                    corrections += 1
+                    _LOG.info("mesh %d: its structure is corrected: %s", number, mistakes)
+                    current = [
+                        corrected_mesh(m, e.released, e.collapsed)
+                        for m, e in zip(motions, mistakes, strict=True)
+                    ]
+                    source = motions, outcome.x[transcription.parameters]
+                    continue
         if not valid and has_knots and smooth_best is not None and not stop.is_set():
             note = "knots at the events of the motion were tried and given up"
             _LOG.info("mesh %d: its knots are given up", number)
-            knots_allowed, best = False, smooth_best
-            current, _ = _refined(best, rounds, options, None)
-            continue
-        if not valid:
+            given_up += 1
+            knots_allowed, best, seen = given_up < MOST_TRIES, smooth_best, None
+            corrections = knotted_rounds = 0
+            before = None
+        elif not valid and best is None:  # knots of an earlier solution that do not suit
+            return Refined(transcription, outcome, motions, rounds, False, note)
+        elif not valid:
             assert best is not None
             best.rounds, best.note = rounds, f"mesh {number} could not be solved: {outcome.message}"
             return best
-        best = Refined(transcription, outcome, motions, rounds, False, note)
-        if not has_knots:
-            smooth_best = best
-        cost_size = cost if cost > 1e-6 else None
-        if _within(rounds[-1], options.tolerance):
-            best.reached = True
-            return best
+        else:
+            before, best = best, Refined(transcription, outcome, motions, rounds, False, note)
+            if not has_knots:
+                smooth_best = best
+            cost_size = cost if cost > 1e-6 else None
+            moved = np.inf if before is None else abs(outcome.cost - before.outcome.cost)
+            settled = moved <= SETTLED * options.tolerance * max(cost, 1e-8)
+            if _within(last, options.tolerance) and (
+                settled or (before is None and last.suboptimality <= options.tolerance)
+            ):
+                best.reached = True
+                return best
+        source = best.motions, best.outcome.x[best.transcription.parameters]
         if stop.is_set() or number == options.rounds:
             break
         found: list[Structure] | None = None
-        if knots_allowed and not has_knots:
+        knotted_rounds = knotted_rounds + 1 if has_knots else 0
+        if knots_allowed and valid and (not has_knots or knotted_rounds > PATIENCE):
             now = [
                 find_structure(e, m)
                 for e, m in zip(evaluators(transcription, outcome.x, p), motions, strict=True)
@@ -252,42 +306,55 @@ def refine(
                 a.signature == b.signature and len(b.times) <= MOST_KNOTS
                 for a, b in zip(seen, now, strict=True)
             ):
-                found = now
+                known = all(
+                    s.signature == tuple((c.singular, c.held) for c in m.sections)
+                    for s, m in zip(now, current, strict=True)
+                )
+                if not known and restructured < MOST_TRIES:
+                    found = now
+                    restructured += has_knots
+                    knotted_rounds = 0
             seen = now
         current, changed = _refined(best, rounds, options, found)
         if not changed:
             break
-    assert best is not None
+    if best is None:
+        return Refined(transcription, outcome, motions, rounds, False, note)
     return best
 
 
+def _fill_guess(
+    transcription: Transcription,
+    meshes: Sequence[Mesh],
+    source: tuple[Sequence[PhaseTrajectory], Array] | None,
+    start: Start | None,
+) -> None:
+    """The guess from the mesh before, from an earlier solution, or as it was stated."""
+    if source is None and start is not None:
+        start.fill(transcription)
+        return
+    if source is None:
+        initial_guess(transcription)
+        return
+    motions, parameters = source
+    boundaries = [
+        m.start + (m.end - m.start) * mesh.boundaries
+        for m, mesh in zip(motions, meshes, strict=True)
+    ]
+    resampled_guess(transcription, motions, parameters, boundaries)
+
+
+def _worth_doubling(outcome: Outcome, stop: Stop) -> bool:
+    return not stop.is_set() and outcome.status in (
+        Status.INFEASIBLE,
+        Status.RESTORATION_FAILED,
+        Status.ITERATION_LIMIT,
+        Status.NO_PROGRESS,
+    )
+
+
 def _within(last: Round, tolerance: float) -> bool:
-    limit = OVERSHOOT_TOLERANCE * np.sqrt(tolerance)
-    return last.worst <= tolerance and last.overshoot <= limit
-
-
-def _structure_is_wrong(transcription: Transcription, outcome: Outcome, p: Array) -> bool:
-    """Whether a section has collapsed, or the cost would gain by leaving a held limit."""
-    program = transcription.program
-    x = outcome.x
-    jacobian = program.jacobian_entries(x, p)
-    slopes = program.gradient(x, p) + jacobian.transposed_times(outcome.row_multipliers)
-    for indices in transcription.phases:
-        boundaries = indices.boundaries(x)
-        mesh = indices.layout.mesh
-        shortest = SHORTEST_SECTION * np.diff(mesh.boundaries) * (boundaries[-1] - boundaries[0])
-        if len(mesh.knots) and np.any(np.diff(boundaries) < 1.01 * shortest):
-            return True
-        for s, section in enumerate(mesh.sections):
-            rates = np.flatnonzero(indices.layout.rate_section == s)
-            for held in section.held:
-                if held.kind != "control":
-                    continue
-                every = np.abs(slopes[indices.controls[:, held.number]])
-                own = slopes[indices.controls[rates, held.number]]
-                if wrong_side(held, own, float(np.max(every, initial=0.0))):
-                    return True
-    return False
+    return last.worst <= tolerance and last.overshoot <= overshoot_limit(tolerance)
 
 
 def _refined(
@@ -297,15 +364,19 @@ def _refined(
     found: Sequence[Structure] | None,
 ) -> tuple[list[Mesh], bool]:
     """Next meshes, and whether they differ."""
-    errors = next(r for r in reversed(rounds) if r.outcome is best.outcome).errors
+    last = next(r for r in reversed(rounds) if r.outcome is best.outcome)
+    errors = last.errors
+    # controls are looked at once the motion itself is right
+    optimality = _within(last, options.tolerance)
     meshes: list[Mesh] = []
     changed = False
     for k, (motion, error) in enumerate(zip(best.motions, errors, strict=True)):
         mesh = motion.layout.mesh
-        if found is not None and found[k].times and np.any(_bad(error, options.tolerance)):
-            next_mesh = _with_knots(motion, found[k])
+        bad = bad_intervals(error, options.tolerance, optimality)
+        if found is not None and found[k].times and np.any(bad):
+            next_mesh = mesh_with_knots(motion, found[k])
         else:
-            next_mesh = _rebuilt(motion, _pieces(motion, error, options))
+            next_mesh = refined_mesh(motion, error, options.tolerance, optimality)
         changed |= next_mesh != mesh
         meshes.append(next_mesh)
     total = sum(sum(d + 1 for s in m.sections for d in s.degrees) for m in meshes)
@@ -313,102 +384,3 @@ def _refined(
         _LOG.warning("refinement stops: the next mesh would have about %d nodes", total)
         return [m.layout.mesh for m in best.motions], False
     return meshes, changed
-
-
-def _bad(error: IntervalErrors, tolerance: float) -> Array:
-    limit = OVERSHOOT_TOLERANCE * np.sqrt(tolerance)
-    return np.asarray(_measure(error) > tolerance) | (error.overshoot > limit)
-
-
-def _measure(error: IntervalErrors) -> Array:
-    return np.maximum(np.max(error.dynamics, axis=1, initial=0.0), error.cost)
-
-
-def _pieces(
-    motion: PhaseTrajectory, error: IntervalErrors, options: RefinementOptions
-) -> list[tuple[int, int]]:
-    """(pieces, degree) that each interval becomes."""
-    scheme = motion.layout.scheme
-    limit = OVERSHOOT_TOLERANCE * np.sqrt(options.tolerance)
-    measure, bad = _measure(error), _bad(error, options.tolerance)
-    result = []
-    for k, interval in enumerate(motion.layout.intervals):
-        d = interval.degree
-        if not bad[k]:
-            result.append((1, d))
-            continue
-        excess = measure[k] / options.tolerance
-        if error.overshoot[k] > limit:
-            excess = max(excess, (error.overshoot[k] / limit) ** 2)
-        excess = min(excess, 1e12) if np.isfinite(excess) else 1e12
-        decay = _decay(motion, k) if scheme.variable_degree else 0.0
-        if scheme.variable_degree and decay > SLOWEST_DECAY:
-            wanted = d + int(np.ceil(np.log10(excess) / decay))
-            if wanted <= HIGHEST_DEGREE:
-                result.append((1, max(wanted, d + 1)))
-                continue
-        order = max(2, scheme.order(d) // 2 + 1) if scheme.variable_degree else scheme.order(d)
-        pieces = int(np.clip(np.ceil(excess ** (1 / (order + 1))), 2, MOST_PIECES))
-        result.append((pieces, min(max(d, scheme.degree), HIGHEST_DEGREE)))
-    return result
-
-
-def _decay(motion: PhaseTrajectory, k: int) -> float:
-    """Decades per degree that the Legendre coefficients of rates and controls lose."""
-    interval = motion.layout.intervals[k]
-    nodes = motion.layout.scheme.basis(interval.degree).rates
-    if len(nodes) < 3:
-        return 0.0
-    values = np.hstack([motion.rates[interval.rates], motion.controls[interval.rates]])
-    coefficients = np.abs(
-        np.linalg.solve(legendre.legvander(2 * nodes - 1, len(nodes) - 1), values)
-    )
-    whole = np.hstack([motion.rates, motion.controls])
-    size = np.maximum(np.max(np.abs(whole), axis=0), 1e-300)
-    relative = np.max(coefficients / size, axis=1)
-    degrees = np.arange(len(nodes))
-    used = relative > 1e-13
-    if np.count_nonzero(used) < 3:
-        return 2.0
-    slope = np.polyfit(degrees[used][1:], np.log10(relative[used][1:]), 1)[0]
-    return float(-slope)
-
-
-def _rebuilt(motion: PhaseTrajectory, pieces: Sequence[tuple[int, int]]) -> Mesh:
-    """The mesh with intervals replaced by pieces, its knots where they were found."""
-    mesh = motion.layout.mesh
-    length = motion.end - motion.start
-    knots = tuple(float(v) for v in (motion.boundaries[1:-1] - motion.start) / length)
-    sections: list[Section] = []
-    first = 0
-    for section in mesh.sections:
-        edges = [section.edges[0]]
-        degrees: list[int] = []
-        for k, (left, right) in enumerate(zip(section.edges[:-1], section.edges[1:], strict=True)):
-            count, degree = pieces[first + k]
-            edges += [float(e) for e in np.linspace(left, right, count + 1)[1:]]
-            degrees += [degree] * count
-        first += len(section.degrees)
-        sections.append(Section(tuple(edges), tuple(degrees), section.held))
-    return Mesh(tuple(sections), knots)
-
-
-def _with_knots(motion: PhaseTrajectory, structure: Structure) -> Mesh:
-    """The mesh cut at the events of a structure; edges close to a cut go."""
-    length = motion.end - motion.start
-    knots = [(t - motion.start) / length for t in structure.times]
-    edges = (motion.edges - motion.start) / length
-    degrees = [i.degree for i in motion.layout.intervals]
-    sections = []
-    for left, right, held in zip([0.0, *knots], [*knots, 1.0], structure.held, strict=True):
-        width = right - left
-        inner = edges[(edges > left + 0.1 * width) & (edges < right - 0.1 * width)]
-        own = np.concatenate([[left], inner, [right]])
-        middles = (own[:-1] + own[1:]) / 2
-        old = np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(degrees) - 1)
-        scaled = (own - left) / width
-        scaled[0], scaled[-1] = 0.0, 1.0
-        sections.append(
-            Section(tuple(float(e) for e in scaled), tuple(int(degrees[k]) for k in old), held)
-        )
-    return Mesh(tuple(sections), tuple(float(k) for k in knots))

@@ -9,9 +9,11 @@ polynomials that exceed the limit between nodes.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import casadi as ca
 import numpy as np
 
 from .estimate import Evaluator
@@ -24,6 +26,8 @@ ACTIVE = 1e-4
 """A limit is active within this part of the quantity's range."""
 CLOSEST = 2e-3
 """Events closer than this part of a phase are one."""
+FEWEST_RUNS = 4
+"""As many short runs in a row are chatter."""
 MOSTLY = 0.85
 """A quantity is held where this part of the nodes of a section is at the limit."""
 
@@ -38,15 +42,18 @@ class Structure:
         Events, in order.
     held:
         For each of the len(times) + 1 stretches between them, the active limits.
+    singular:
+        For each stretch, whether a control chatters between its limits: a singular arc.
     """
 
     times: tuple[float, ...]
     held: tuple[tuple[Held, ...], ...]
+    singular: tuple[bool, ...]
 
     @property
-    def signature(self) -> tuple[tuple[Held, ...], ...]:
+    def signature(self) -> tuple[tuple[bool, tuple[Held, ...]], ...]:
         """What is equal for two motions of the same structure."""
-        return self.held
+        return tuple(zip(self.singular, self.held, strict=True))
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class _Quantity:
     number: int
     status: Array
     values: Array
+    chatters: Array
 
 
 def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
@@ -81,8 +89,8 @@ def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
         if np.any((t > begin) & (t < time)):
             kept.append(time)
     edges = [motion.start, *kept, motion.end]
-    held = []
-    for left, right in zip(edges[:-1], edges[1:], strict=True):
+    held, singular = [], []
+    for left, right in itertools.pairwise(edges):
         inside_ = (t > left) & (t <= right)
         own = []
         for quantity in quantities:
@@ -90,8 +98,33 @@ def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
                 share = np.mean(quantity.status[inside_] == side) if np.any(inside_) else 0.0
                 if share >= MOSTLY:
                     own.append(Held(quantity.kind, quantity.number, side))
-        held.append(tuple(own))
-    return Structure(tuple(kept), tuple(held))
+        held.append(_independent(evaluator, own))
+        singular.append(any(np.any(q.chatters[inside_]) for q in quantities))
+    return Structure(tuple(kept), tuple(held), tuple(singular))
+
+
+def _independent(evaluator: Evaluator, held: list[Held]) -> tuple[Held, ...]:
+    """Limits that controls can keep: no more than there are controls left to keep them.
+
+    A mass that stays at its lowest because the thrust is zero must not be held as well.
+    """
+    functions = evaluator.functions
+    controls = tuple(h for h in held if h.kind == "control")
+    fixed = {h.number for h in controls}
+    free = len(functions.controls) - len(fixed)
+    kept = list(controls)
+    for kind in ("path", "state"):
+        for limit in (h for h in held if h.kind == kind):
+            if kind == "path" and len(functions.controls):
+                used = np.flatnonzero(
+                    ca.which_depends(functions.paths[limit.number], functions.u, 1, False)
+                )
+                if len(used) and fixed.issuperset(int(k) for k in used):
+                    continue  # it follows from the controls that are held
+            if free > 0:
+                kept.append(limit)
+                free -= 1
+    return tuple(kept)
 
 
 def _quantities(
@@ -100,6 +133,10 @@ def _quantities(
     """Controls, states and paths that touch a limit somewhere."""
     layout, functions = motion.layout, evaluator.functions
     found: list[_Quantity] = []
+    degrees = np.ones(len(order), dtype=int)
+    for interval in layout.intervals:
+        degrees[interval.rates] = interval.degree
+    degrees = degrees[order]
 
     def consider(kind: str, k: int, values: Array, bounds: tuple[float, float]) -> None:
         low, high = bounds
@@ -110,8 +147,12 @@ def _quantities(
         status = np.zeros(len(values), dtype=int)
         status[values - low < ACTIVE * size] = -1
         status[high - values < ACTIVE * size] = 1
-        if np.any(status):
-            found.append(_Quantity(kind, k, status, values))
+        chatters = np.zeros(len(values), dtype=bool)
+        if kind == "control" and not layout.scheme.shoots:
+            chatters = _chatter(status, degrees)
+            status[chatters] = 0
+        if np.any(status) or np.any(chatters):
+            found.append(_Quantity(kind, k, status, values, chatters))
 
     for k, variable in enumerate(functions.controls):
         consider("control", k, motion.controls[order, k], variable.bounds)
@@ -125,6 +166,27 @@ def _quantities(
         for k, path in enumerate(functions.phase.paths):
             consider("path", k, values[:, k], path.bounds)
     return found
+
+
+def _chatter(status: Array, degrees: Array) -> Array:
+    """(R,) nodes where a control jumps to and fro within intervals: a singular arc.
+
+    A control that switches stays at its limit for intervals; runs of nodes that are each
+    shorter than an interval, four or more of them in a row, mean nothing by themselves.
+    """
+    edges = np.flatnonzero(np.diff(status)) + 1
+    firsts, lasts = np.append(0, edges), np.append(edges, len(status))
+    short = [b - a < degrees[a] for a, b in zip(firsts, lasts, strict=True)]
+    result = np.zeros(len(status), dtype=bool)
+    k = 0
+    while k < len(short):
+        end = k
+        while end < len(short) and short[end]:
+            end += 1
+        if end - k >= FEWEST_RUNS:
+            result[firsts[k] : lasts[end - 1]] = True
+        k = end + 1
+    return result
 
 
 def _changes(t: Array, quantity: _Quantity, motion: PhaseTrajectory) -> list[float]:
@@ -171,18 +233,3 @@ def _intervals(motion: PhaseTrajectory, first: float, last: float) -> int:
     """How many intervals a stretch of time touches."""
     k, _ = motion.locate(np.array([first, last]))
     return int(k[1] - k[0] + 1)
-
-
-def wrong_side(held: Held, slopes: Array, size: float, tolerance: float = 1e-3) -> bool:
-    """Whether the cost would fall if a held control left its limit.
-
-    Parameters
-    ----------
-    held:
-        What is held.
-    slopes:
-        Derivatives of the Lagrangian in the held values.
-    size:
-        Size of such slopes elsewhere.
-    """
-    return bool(np.any(held.side * slopes > tolerance * size))

@@ -11,7 +11,9 @@ from ..problem import OptimalControlProblem
 from .benchmark import benchmark
 
 
-@benchmark(34.1411843, 1e-8 * 50, "Radau 3 on 200 intervals: 34.1411843; Dymos 34.1412", maximized=True)
+@benchmark(
+    34.1411843, 1e-8 * 50, "Radau 3 on 200 intervals: 34.1411843; Dymos 34.1412", maximized=True
+)
 def shuttle_reentry() -> OptimalControlProblem:
     """Glide a space shuttle to the largest latitude [deg] (Betts 2010, 6.1), in feet and slugs."""
     problem = OptimalControlProblem(name="shuttle re-entry")
@@ -40,12 +42,19 @@ def shuttle_reentry() -> OptimalControlProblem:
         }
     )
     phase.bound(
-        height=(0, None), speed=(1, None), latitude=(-math.radians(89), math.radians(89)),
+        height=(0, None),
+        speed=(1, None),
+        latitude=(-math.radians(89), math.radians(89)),
         flight_path=(-math.radians(89), math.radians(89)),
-        attack=(-math.pi / 2, math.pi / 2), bank=(-math.radians(89), math.radians(1)),
+        attack=(-math.pi / 2, math.pi / 2),
+        bank=(-math.radians(89), math.radians(1)),
     )
     phase.start(
-        height=260000, longitude=0, latitude=0, speed=25600, flight_path=math.radians(-1),
+        height=260000,
+        longitude=0,
+        latitude=0,
+        speed=25600,
+        flight_path=math.radians(-1),
         heading=math.pi / 2,
     )
     phase.end(height=80000, speed=2500, flight_path=math.radians(-5))
@@ -103,12 +112,15 @@ def dynamic_soaring() -> OptimalControlProblem:
             x: v * ca.cos(climb) * ca.sin(heading) + shear * h,
             y: v * ca.cos(climb) * ca.cos(heading),
             h: rise,
-            v: -pressure * (0.00873 + 0.045 * lift**2) / mass - g * ca.sin(climb)
+            v: -pressure * (0.00873 + 0.045 * lift**2) / mass
+            - g * ca.sin(climb)
             - gust * ca.cos(climb) * ca.sin(heading),
             climb: (
-                pressure * lift * ca.cos(roll) / mass - g * ca.cos(climb)
+                pressure * lift * ca.cos(roll) / mass
+                - g * ca.cos(climb)
                 + gust * ca.sin(climb) * ca.sin(heading)
-            ) / v,
+            )
+            / v,
             heading: (pressure * lift * ca.sin(roll) / mass - gust * ca.cos(heading))
             / (v * ca.cos(climb)),
         }
@@ -116,9 +128,14 @@ def dynamic_soaring() -> OptimalControlProblem:
     phase.path("load_factor", pressure * lift / (mass * g), -2.0, 5.0)
     limit = math.radians(75)
     phase.bound(
-        x=(-1500, 1500), y=(-1000, 1000), height=(0, 1000), speed=(10, 350),
-        climb=(-limit, limit), heading=(math.radians(-225), math.radians(225)),
-        lift=(0, 1.5), roll=(-limit, limit),
+        x=(-1500, 1500),
+        y=(-1000, 1000),
+        height=(0, 1000),
+        speed=(10, 350),
+        climb=(-limit, limit),
+        heading=(math.radians(-225), math.radians(225)),
+        lift=(0, 1.5),
+        roll=(-limit, limit),
     )
     phase.start(x=0, y=0, height=0)
     phase.end(x=0, y=0, height=0)
@@ -128,9 +145,15 @@ def dynamic_soaring() -> OptimalControlProblem:
     t = np.linspace(0, 24, 49)
     angle = 2 * math.pi * t / 24
     phase.guess(
-        times=t, x=600 * (np.cos(angle) - 1), y=-200 * np.sin(angle),
-        height=420 * (1 - np.cos(angle)), speed=150, climb=0,
-        heading=[-math.pi, math.pi], lift=0.5, roll=math.radians(45),
+        times=t,
+        x=600 * (np.cos(angle) - 1),
+        y=-200 * np.sin(angle),
+        height=420 * (1 - np.cos(angle)),
+        speed=150,
+        climb=0,
+        heading=[-math.pi, math.pi],
+        lift=0.5,
+        roll=math.radians(45),
     )
     problem.minimize(shear, "wind shear")
     return problem

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import casadi as ca
+
+from ..phase import Phase
 from ..problem import OptimalControlProblem
 from .benchmark import benchmark
 
@@ -107,7 +110,7 @@ def moon_lander() -> OptimalControlProblem:
     return problem
 
 
-def _tail_righting(problem: OptimalControlProblem, duration: float | None) -> object:
+def _tail_righting(problem: OptimalControlProblem, duration: float | None) -> tuple[Phase, ca.SX]:
     """Two coaxial bodies without outer torque: what one gains the other loses."""
     phase = problem.phase("righting", duration=duration)
     body, tail, w_body, w_tail = phase.states(
@@ -139,7 +142,9 @@ def tail_righting_energy() -> OptimalControlProblem:
     return problem
 
 
-@benchmark(0.37699193, 1e-6, "refined here (Radau 4, 100 intervals: 0.376991821); 0.37699 Jacobson 1970")
+@benchmark(
+    0.37699193, 1e-6, "refined here (Radau 4, 100 intervals: 0.376991821); 0.37699 Jacobson 1970"
+)
 def jacobson_singular() -> OptimalControlProblem:
     """Bring a double integrator to rest at quadratic cost of the state alone: bang, then singular."""
     problem = OptimalControlProblem(name="Jacobson's singular regulator")
@@ -168,11 +173,13 @@ def two_phase_path_tracking() -> OptimalControlProblem:
         across = 0.0 if not begin else (phase.time - 1) / 2
         fast, still = (0.5, 0.0) if not begin else (0.0, 0.5)
         phase.minimize(
-            integral=100 * (x - along) ** 2 + 100 * (y - across) ** 2
-            + 500 * (vx - fast) ** 2 + 500 * (vy - still) ** 2
+            integral=100 * (x - along) ** 2
+            + 100 * (y - across) ** 2
+            + 500 * (vx - fast) ** 2
+            + 500 * (vy - still) ** 2
         )
         phases.append(phase)
     phases[0].start(x=0, y=0, vx=0.5, vy=0)
     phases[1].end(x=0.5, y=0.5, vx=0, vy=0.5)
-    problem.link(*phases)
+    problem.link(phases[0], phases[1])
     return problem

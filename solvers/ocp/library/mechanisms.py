@@ -52,9 +52,7 @@ def container_crane() -> OptimalControlProblem:
             x6: -9 * (u1 + 27.0756 * x3 + 2 * x5 * x6) / x2,
         }
     )
-    phase.bound(
-        u1=(-2.83374, 2.83374), u2=(-0.80865, 0.71265), x4=(-2.5, 2.5), x5=(-1, 1)
-    )
+    phase.bound(u1=(-2.83374, 2.83374), u2=(-0.80865, 0.71265), x4=(-2.5, 2.5), x5=(-1, 1))
     phase.start(x1=0, x2=22, x3=0, x4=0, x5=-1, x6=0)
     phase.end(x1=10, x2=14, x3=0, x4=2.5, x5=0, x6=0)
     phase.minimize(integral=4.5 * (x3**2 + x6**2))
@@ -75,18 +73,24 @@ def robot_arm() -> OptimalControlProblem:
     i_theta = i_phi * ca.sin(phi) ** 2
     phase.dynamics(
         {
-            rho: d_rho, theta: d_theta, phi: d_phi,
-            d_rho: u_rho / length, d_theta: u_theta / i_theta, d_phi: u_phi / i_phi,
+            rho: d_rho,
+            theta: d_theta,
+            phi: d_phi,
+            d_rho: u_rho / length,
+            d_theta: u_theta / i_theta,
+            d_phi: u_phi / i_phi,
         }
     )
     phase.bound(
-        u_rho=(-1, 1), u_theta=(-1, 1), u_phi=(-1, 1), rho=(0, length),
-        theta=(-math.pi, math.pi), phi=(0, math.pi),
+        u_rho=(-1, 1),
+        u_theta=(-1, 1),
+        u_phi=(-1, 1),
+        rho=(0, length),
+        theta=(-math.pi, math.pi),
+        phi=(0, math.pi),
     )
     phase.start(rho=4.5, theta=0, phi=math.pi / 4, rho_rate=0, theta_rate=0, phi_rate=0)
-    phase.end(
-        rho=4.5, theta=2 * math.pi / 3, phi=math.pi / 4, rho_rate=0, theta_rate=0, phi_rate=0
-    )
+    phase.end(rho=4.5, theta=2 * math.pi / 3, phi=math.pi / 4, rho_rate=0, theta_rate=0, phi_rate=0)
     problem.minimize(phase.duration, "time")
     return problem
 
@@ -101,8 +105,11 @@ def free_flying_robot() -> OptimalControlProblem:
     left, right = u1 - u2, u3 - u4
     phase.dynamics(
         {
-            x: vx, y: vy, angle: w,
-            vx: (left + right) * ca.cos(angle), vy: (left + right) * ca.sin(angle),
+            x: vx,
+            y: vy,
+            angle: w,
+            vx: (left + right) * ca.cos(angle),
+            vy: (left + right) * ca.sin(angle),
             w: 0.2 * left - 0.2 * right,
         }
     )
@@ -181,14 +188,15 @@ def parallel_parking() -> OptimalControlProblem:
     """Park a car sideways in the least time with limits on speed and steering."""
     problem = OptimalControlProblem(name="parallel parking")
     phase = problem.phase("park")
-    x, y, heading, v, steer = phase.states(
-        "x y heading speed steer", units="m m rad m/s rad"
-    )
+    x, y, heading, v, steer = phase.states("x y heading speed steer", units="m m rad m/s rad")
     acceleration, turn = phase.controls("acceleration turn", units="m/s^2 rad/s")
     phase.dynamics(
         {
-            x: v * ca.cos(heading), y: v * ca.sin(heading), heading: v * ca.tan(steer) / 2.5,
-            v: acceleration, steer: turn,
+            x: v * ca.cos(heading),
+            y: v * ca.sin(heading),
+            heading: v * ca.tan(steer) / 2.5,
+            v: acceleration,
+            steer: turn,
         }
     )
     phase.bound(speed=(-2, 2), steer=(-0.6, 0.6), acceleration=(-1, 1), turn=(-0.5, 0.5))

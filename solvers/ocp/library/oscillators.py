@@ -23,7 +23,8 @@ def _hypersensitive(start: float, end: float, weight: float, name: str) -> Optim
 
 
 @benchmark(
-    1.330806904943, 1e-6,
+    1.330806904943,
+    1e-6,
     "two integrals of the Hamilton-Jacobi equation of the infinite horizon; Rao and Mease 2000",
 )
 def hypersensitive() -> OptimalControlProblem:

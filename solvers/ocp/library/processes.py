@@ -57,7 +57,9 @@ def secreted_protein() -> OptimalControlProblem:
     """Feed a fed-batch reactor for the most secreted protein after 15 h (Park and Ramirez)."""
     problem = OptimalControlProblem(name="Park-Ramirez bioreactor")
     phase = problem.phase("fermentation", duration=15.0)
-    secreted, total, cells, substrate, volume = phase.states("secreted total cells substrate volume")
+    secreted, total, cells, substrate, volume = phase.states(
+        "secreted total cells substrate volume"
+    )
     (feed,) = phase.controls("feed", units="L/h")
     growth = 21.87 * substrate / ((substrate + 0.4) * (substrate + 62.5))
     secretion = 4.75 * growth / (0.12 + growth)
@@ -93,10 +95,17 @@ def tuberculosis() -> OptimalControlProblem:
     phase.dynamics(
         {
             s: mu * n - beta1 * s * i1 / n - resistant * s - mu * s,
-            treated: u1 * r1 * l1 - mu * treated + (1 - (1 - u2) * (p + q)) * r2 * i1
-            - beta2 * treated * i1 / n - resistant * treated,
-            l1: beta1 * s * i1 / n - (mu + k1) * l1 - u1 * r1 * l1 + (1 - u2) * p * r2 * i1
-            + beta2 * treated * i1 / n - resistant * l1,
+            treated: u1 * r1 * l1
+            - mu * treated
+            + (1 - (1 - u2) * (p + q)) * r2 * i1
+            - beta2 * treated * i1 / n
+            - resistant * treated,
+            l1: beta1 * s * i1 / n
+            - (mu + k1) * l1
+            - u1 * r1 * l1
+            + (1 - u2) * p * r2 * i1
+            + beta2 * treated * i1 / n
+            - resistant * l1,
             l2: (1 - u2) * q * r2 * i1 - (mu + k2) * l2 + resistant * (s + l1 + treated),
             i1: k1 * l1 - (mu + d1) * i1 - r2 * i1,
             i2: k2 * l2 - (mu + d2) * i2,
@@ -104,7 +113,11 @@ def tuberculosis() -> OptimalControlProblem:
     )
     phase.bound(u1=(0.05, 0.95), u2=(0.05, 0.95))
     phase.start(
-        S=76 / 120 * n, T=1 / 120 * n, L1=36 / 120 * n, L2=2 / 120 * n, I1=4 / 120 * n,
+        S=76 / 120 * n,
+        T=1 / 120 * n,
+        L1=36 / 120 * n,
+        L2=2 / 120 * n,
+        I1=4 / 120 * n,
         I2=1 / 120 * n,
     )
     phase.minimize(integral=l2 + i2 + b1 / 2 * u1**2 + b2 / 2 * u2**2)

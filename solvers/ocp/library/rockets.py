@@ -154,9 +154,7 @@ def delta_iii() -> OptimalControlProblem:
     perigee = a * (1 - e) * axes[:, 0]
     fastest = math.sqrt(MU / a * (1 + e) / (1 - e)) * axes[:, 1]
     mass = 9 * GROSS["booster"] + GROSS["first"] + GROSS["second"] + GROSS["payload"]
-    engines = (
-        {"booster": 6, "first": 1}, {"booster": 3, "first": 1}, {"first": 1}, {"second": 1}
-    )
+    engines = ({"booster": 6, "first": 1}, {"booster": 3, "first": 1}, {"first": 1}, {"second": 1})
     dropped = (6 * dry["booster"], 3 * dry["booster"], dry["first"])
     phases: list[Any] = []
     for k, lit in enumerate(engines):
@@ -184,7 +182,9 @@ def delta_iii() -> OptimalControlProblem:
         phase.guess(
             **{c: place[i] for i, c in enumerate("xyz")},
             **{f"v{c}": speed[i] for i, c in enumerate("xyz")},
-            ux=1.0 if k == 0 else 0.0, uy=0.0 if k == 0 else 1.0, mass=[mass, mass - flow * duration],
+            ux=1.0 if k == 0 else 0.0,
+            uy=0.0 if k == 0 else 1.0,
+            mass=[mass, mass - flow * duration],
         )
         mass -= flow * duration + (dropped[k] if k < 3 else 0.0)
         if phases:
@@ -200,12 +200,8 @@ def delta_iii() -> OptimalControlProblem:
     h = ca.cross(r, v)
     eccentricity = ca.cross(v, h) / MU - r / ca.sqrt(ca.sumsqr(r))
     for i, c in enumerate("xyz"):
-        problem.constrain(
-            f"momentum_{c}", last.final(h[i] / momentum), equals=float(axes[i, 2])
-        )
+        problem.constrain(f"momentum_{c}", last.final(h[i] / momentum), equals=float(axes[i, 2]))
     for i, (name, value) in enumerate((("perigee_ahead", e), ("perigee_aside", 0.0))):
-        problem.constrain(
-            name, last.final(ca.dot(eccentricity, ca.DM(axes[:, i]))), equals=value
-        )
+        problem.constrain(name, last.final(ca.dot(eccentricity, ca.DM(axes[:, i]))), equals=value)
     last.maximize(final=last["mass"])
     return problem

@@ -1,0 +1,97 @@
+"""Whether the structure that a mesh with knots assumes is that of its solution.
+
+A limit may be held only where the cost would rise if it were left: its multiplier
+must have the sign of an inequality.  A section that shrinks to nothing was none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from .mesh import Held
+from .transcription import SHORTEST_SECTION, PhaseIndices, Transcription
+
+Array: TypeAlias = np.ndarray
+
+WRONG = 1e-3
+"""A multiplier of the wrong sign counts from this part of the largest one of its kind."""
+NOTHING = 1e-6
+"""Multipliers below this part of the cost's scale are zero."""
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """What a structure has wrong in one phase: (section, limit) pairs, and sections."""
+
+    released: tuple[tuple[int, Held], ...] = ()
+    collapsed: tuple[int, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.released or self.collapsed)
+
+
+def find_mistakes(
+    transcription: Transcription, x: Array, p: Array, row_multipliers: Array
+) -> list[Mistakes]:
+    """Mistakes of the assumed structure, phase by phase.
+
+    Parameters
+    ----------
+    transcription:
+        On meshes with knots.
+    x, p, row_multipliers:
+        Solution, constants, and multipliers of the rows, in physical units.
+    """
+    program = transcription.program
+    jacobian = program.jacobian_entries(x, p)
+    slopes = program.gradient(x, p) + jacobian.transposed_times(row_multipliers)
+    found = []
+    for indices in transcription.phases:
+        released = []
+        layout = indices.layout
+        for s, section in enumerate(layout.mesh.sections):
+            rates = np.flatnonzero(layout.rate_section == s)
+            for held in section.held:
+                if held.kind == "path":
+                    every = -row_multipliers[indices.path_rows[:, held.number]]
+                    scale = program.row_scale[indices.path_rows[0, held.number]]
+                    own = every[rates]
+                else:
+                    table = indices.controls if held.kind == "control" else indices.states
+                    nodes = rates if held.kind == "control" else layout.rate_state[rates]
+                    every = slopes[table[:, held.number]]
+                    scale = program.variable_scale[table[0, held.number]]
+                    own = slopes[table[nodes, held.number]]
+                size = max(
+                    float(np.max(np.abs(every), initial=0.0)),
+                    NOTHING * program.cost_scale / scale,
+                )
+                if held.kind != "control":
+                    own = _by_interval(indices, s, own)
+                if np.any(held.side * own > WRONG * size):
+                    released.append((s, held))
+        found.append(Mistakes(tuple(released), _collapsed(indices, x)))
+    return found
+
+
+def _by_interval(indices: PhaseIndices, section: int, values: Array) -> Array:
+    """Sums over intervals: multipliers of a state's limit may alternate from node to node."""
+    result, first = [], 0
+    for interval in indices.layout.intervals:
+        if interval.section == section:
+            result.append(np.sum(values[first : first + len(interval.rates)]))
+            first += len(interval.rates)
+    return np.array(result)
+
+
+def _collapsed(indices: PhaseIndices, x: Array) -> tuple[int, ...]:
+    mesh = indices.layout.mesh
+    if not mesh.knots:
+        return ()
+    boundaries = indices.boundaries(x)
+    length = boundaries[-1] - boundaries[0]
+    shortest = SHORTEST_SECTION * np.diff(mesh.boundaries) * length
+    return tuple(int(k) for k in np.flatnonzero(np.diff(boundaries) < 1.01 * shortest))
