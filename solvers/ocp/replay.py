@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import casadi as ca
@@ -26,6 +27,8 @@ FEWEST, MOST = 2, 256
 """Steps in a segment."""
 ADAPTIVE_TOLERANCE = 1e-11
 """Relative, of the open-loop replay of implicit dynamics."""
+STIFF_TOLERANCE = 1e-8
+"""The same where the phase is stiff."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,11 @@ def _phase(
     edges = motion.states[starts]
     steps, before, converged = FEWEST, None, False
     stepper = _Stepper(evaluator, motion, sizes)
-    found = stepper.adaptive_segments(edges[:-1]) if stepper.calls_are_dear else None
+    found: Array | None = None
+    if stepper.stiff:
+        found = stepper.stiff_segments(edges[:-1])
+    elif stepper.calls_are_dear:
+        found = stepper.adaptive_segments(edges[:-1])
     while found is None:
         ends = stepper.segments(edges[:-1], steps)
         if before is not None:
@@ -142,6 +149,8 @@ class _Stepper:
 
     def segments(self, x: Array, steps: int) -> Array:
         """(N, nx) ends of all intervals from their starts, all intervals at once."""
+        if not self.calls_are_dear:
+            return self._mapped(x, steps)
         u, z, t, h = self._table(steps)
         for k in range(steps):
             x = self._step(
@@ -164,6 +173,44 @@ class _Stepper:
         """Whether rates come from Python or from solving equations: few long steps pay then."""
         functions = self._evaluator.functions
         return functions.z.numel() > 0 or functions.phase.explicit_rates is not None
+
+    @property
+    def stiff(self) -> bool:
+        """Whether explicit steps would have to be far shorter than the motion asks for."""
+        return self._evaluator.functions.phase.stiff
+
+    def stiff_segments(self, x: Array) -> Array | None:
+        """(N, nx) ends of all intervals, by implicit steps; None if that fails."""
+        found = np.array([self._integrate(n, state) for n, state in enumerate(x)])
+        return found if np.all(np.isfinite(found)) else None
+
+    def _integrate(self, number: int, x: Array) -> Array:
+        """State at the end of an interval from its start; NaN if that fails."""
+        from scipy.integrate import solve_ivp
+
+        motion, rates = self._motion, self._evaluator.rates
+        u, z = Interpolant(motion, "controls"), Interpolant(motion, "algebraics")
+
+        def rate(time: float, state: Array) -> Array:
+            found = rates(
+                state[None],
+                u.within(number, time)[None],
+                z.within(number, time)[None],
+                np.array([time]),
+            )
+            return np.asarray(found[0])
+
+        tolerance = STIFF_TOLERANCE if self.stiff else ADAPTIVE_TOLERANCE
+        with np.errstate(all="ignore"):
+            made = solve_ivp(
+                rate,
+                (motion.edges[number], motion.edges[number + 1]),
+                x,
+                method="LSODA" if self.stiff else "DOP853",
+                rtol=tolerance,
+                atol=tolerance * self._sizes,
+            )
+        return made.y[:, -1] if made.success else np.full_like(x, np.nan)
 
     def adaptive_segments(self, x: Array) -> Array | None:
         """(N, nx) ends of all intervals at once, by steps of high order; None if that fails."""
@@ -193,37 +240,14 @@ class _Stepper:
         return ends if made.success and np.all(np.isfinite(ends)) else None
 
     def _adaptive(self, x: Array) -> Array:
-        """Open loop with steps of high order, as long as they can be."""
-        from scipy.integrate import solve_ivp
-
-        motion, rates = self._motion, self._evaluator.rates
-        u, z = Interpolant(motion, "controls"), Interpolant(motion, "algebraics")
-        count = len(motion.edges) - 1
+        """Open loop with steps as long as they can be."""
+        count = len(self._motion.edges) - 1
         found = np.full((count + 1, len(x)), np.nan)
         found[0] = x
         for n in range(count):
-
-            def rate(time: float, state: Array, n: int = n) -> Array:
-                found = rates(
-                    state[None],
-                    u.within(n, time)[None],
-                    z.within(n, time)[None],
-                    np.array([time]),
-                )
-                return np.asarray(found[0])
-
-            with np.errstate(all="ignore"):
-                made = solve_ivp(
-                    rate,
-                    (motion.edges[n], motion.edges[n + 1]),
-                    found[n],
-                    method="DOP853",
-                    rtol=ADAPTIVE_TOLERANCE,
-                    atol=ADAPTIVE_TOLERANCE * self._sizes,
-                )
-            if not made.success or not np.all(np.isfinite(made.y[:, -1])):
+            found[n + 1] = self._integrate(n, found[n])
+            if not np.all(np.isfinite(found[n + 1])):
                 break
-            found[n + 1] = made.y[:, -1]
         return found
 
     def _step(
@@ -237,10 +261,10 @@ class _Stepper:
             k4 = rates(x + h * k3, u[2], z[2], t[2])
             return np.asarray(x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4))
 
-    def _rolled(self, x: Array, steps: int) -> Array:
-        """The same in CasADi's loop, for explicit dynamics."""
+    @cached_property
+    def _explicit_step(self) -> ca.Function:
+        """(x, controls, times, length) -> the state after one step; explicit dynamics."""
         functions, evaluator = self._evaluator.functions, self._evaluator
-        u, _, t, h = self._table(steps)
         nx, nu = functions.x.numel(), functions.u.numel()
         y, held = ca.SX.sym("y", nx), ca.SX.sym("u", nu, 3)
         time, length = ca.SX.sym("t", 3), ca.SX.sym("h")
@@ -260,16 +284,37 @@ class _Stepper:
         k2 = rate(y + length / 2 * k1, 1)
         k3 = rate(y + length / 2 * k2, 1)
         k4 = rate(y + length * k3, 2)
-        step = ca.Function(
+        return ca.Function(
             "step",
             [y, held, time, length],
             [y + length / 6 * (k1 + 2 * k2 + 2 * k3 + k4)],
             {"cse": True},
         )
+
+    def _along(self, steps: int) -> tuple[Array, Array, Array]:
+        """Controls, times and lengths of all steps one after another, in CasADi's order."""
+        u, _, t, h = self._table(steps)
         count = len(h) * steps
         spans = 2 * np.arange(steps)[:, None] + np.arange(3)  # (steps, 3)
-        held_values = u[:, spans].reshape(count * 3, nu).T
-        times = t[:, spans].reshape(count, 3).T
+        return (
+            u[:, spans].reshape(count * 3, u.shape[2]).T,
+            t[:, spans].reshape(count, 3).T,
+            np.repeat(h, steps)[None, :],
+        )
+
+    def _rolled(self, x: Array, steps: int) -> Array:
+        """Open loop in CasADi's loop."""
+        held, times, lengths = self._along(steps)
+        count = lengths.shape[1]
+        step = self._explicit_step
         rolled = step.mapaccum("replay", count) if count > 1 else step
-        found = np.asarray(rolled(x, held_values, times, np.repeat(h, steps)[None, :]))
+        found = np.asarray(rolled(x, held, times, lengths))
         return np.vstack([x, found.T[steps - 1 :: steps]])
+
+    def _mapped(self, x: Array, steps: int) -> Array:
+        """All segments in CasADi's loop."""
+        held, times, lengths = self._along(steps)
+        one = self._explicit_step.mapaccum("segment", steps)
+        every = one if len(x) == 1 else one.map(len(x))
+        found = np.asarray(every(np.ascontiguousarray(x.T), held, times, lengths))
+        return np.ascontiguousarray(found.T[steps - 1 :: steps])
