@@ -156,6 +156,9 @@ def _status(case: _Case, verdict: Verdict) -> Status:
     if verdict.overshoot > limit:
         reasons.append(_overshoot(case, verdict.overshoot))
         return Status.TOLERANCE_NOT_REACHED
+    if case.replays is None:
+        reasons.append("the motion was not re-simulated, so it is not confirmed")
+        return Status.TOLERANCE_NOT_REACHED
     if not verdict.segment_error <= REPLAY_FACTOR * case.tolerance:
         reasons.append(_disagreement(case, verdict.segment_error))
         return Status.REPLAY_DISAGREES if refined.reached else Status.TOLERANCE_NOT_REACHED

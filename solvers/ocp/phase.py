@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -54,6 +54,9 @@ class Phase:
     ----------
     time, start_time, end_time, duration:
         SX symbols: time within the phase, and its two ends and their difference.
+    stiff:
+        Whether motions have time scales far below those of interest, as in contact; a
+        replay then takes implicit steps.
     """
 
     def __init__(
@@ -93,6 +96,7 @@ class Phase:
         self.guesses: dict[str, Any] = {}
         self.guess_times: np.ndarray | None = None
         self.explicit_rates: Callable[..., Any] | None = None
+        self.stiff = False
         self.robot: Any = None
         self.attitudes: dict[str, np.ndarray] = {}
 
@@ -264,6 +268,16 @@ class Phase:
         for name, value in ranges.items():
             variable = self._names.find(name)
             self._names.replace(variable.bounded(as_range(value, f"{self._label}: bound {name}")))
+
+    def nominal(self, **sizes: float) -> None:
+        """Set typical sizes of states, controls and algebraic variables, for scaling."""
+        for name, size in sizes.items():
+            variable = self._names.find(name)
+            if not (math.isfinite(size) and size > 0):
+                raise OptimalControlError(
+                    f"{self._label}: nominal size of {name}: expected a positive number, got {size}"
+                )
+            self._names.replace(replace(variable, nominal=float(size)))
 
     def path(
         self,

@@ -55,6 +55,7 @@ def solve(
     solver_options: Mapping[str, Any] | None = None,
     compile: str = "auto",
     progress: Any = None,
+    resimulate: bool = True,
 ) -> Solution:
     """Solve a problem, refine its mesh, replay the motion and judge it.
 
@@ -95,6 +96,8 @@ def solve(
         nothing; or a function of an :class:`.progress.Iterate` that is called at each
         iteration and stops the solve by returning True.  Ctrl-C stops it too; either
         way the best iterate is kept.
+    resimulate:
+        Whether the motion is replayed; False for steps on the way to another problem.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def solve(
         finally:
             close()
         replays = None
-        if np.all(np.isfinite(refined.outcome.x)):
+        if resimulate and np.all(np.isfinite(refined.outcome.x)):
             program = refined.transcription.program
             scales = [program.variable_scale[i.states[0]] for i in refined.transcription.phases]
             replays = replay(
