@@ -21,7 +21,7 @@ from .solution import Solution
 from .solving import solve
 from .status import Status
 from .storage import load_solution
-from .verdict import Verdict, Violation
+from .verdict import NotFinite, Verdict, Violation
 
 __all__ = [
     "Gauss",
@@ -30,6 +30,7 @@ __all__ = [
     "Mesh",
     "MultiStart",
     "MultipleShooting",
+    "NotFinite",
     "OptimalControlError",
     "OptimalControlProblem",
     "Phase",

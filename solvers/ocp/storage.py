@@ -29,7 +29,7 @@ from .schemes import Gauss, HermiteSimpson, MultipleShooting, Radau, Scheme, Tra
 from .solution import Solution
 from .status import Status
 from .trajectory import PhaseTrajectory
-from .verdict import Verdict, Violation
+from .verdict import NotFinite, Verdict, Violation
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -377,4 +377,5 @@ def _verdict(told: dict[str, Any]) -> Verdict:
     values["violations"] = tuple(
         Violation(**v) if isinstance(v, dict) else v for v in told.get("violations", ())
     )
+    values["not_finite"] = tuple(NotFinite(**v) for v in told.get("not_finite", ()))
     return Verdict(**values)
