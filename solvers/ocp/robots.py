@@ -199,19 +199,22 @@ def state_balance(phase: Phase, robot: Any, residual: ca.SX, places: Iterable[in
 
 def add_limits(phase: Phase, robot: Any) -> None:
     """The robot's limits: bounds of coordinates, and of squared lengths of several."""
+    lengths: dict[tuple[str, ...], tuple[float, str]] = {}
     for limit in robot.limits:
         bounds = {v.name: v.bounds for v in phase.state_variables()}
         if not bounds.keys() >= set(limit.coordinates):
             continue
-        if len(limit.coordinates) == 1:
-            (name,) = limit.coordinates
-            low = bounds[name][0] if limit.low is None else max(bounds[name][0], limit.low)
-            high = bounds[name][1] if limit.high is None else min(bounds[name][1], limit.high)
-            phase.bound(**{name: (low, high)})
-        else:
-            squares = ca.sumsqr(column([phase[n] for n in limit.coordinates]))
-            name = "_".join(("length", *limit.coordinates))
-            phase.path(name, squares, high=limit.high**2, unit=f"{limit.unit}^2")
+        if len(limit.coordinates) > 1:
+            known = lengths.get(limit.coordinates, (math.inf, ""))[0]
+            lengths[limit.coordinates] = min(known, limit.high), limit.unit
+            continue
+        (name,) = limit.coordinates
+        low = bounds[name][0] if limit.low is None else max(bounds[name][0], limit.low)
+        high = bounds[name][1] if limit.high is None else min(bounds[name][1], limit.high)
+        phase.bound(**{name: (low, high)})
+    for names, (longest, unit) in lengths.items():
+        squares = ca.sumsqr(column([phase[n] for n in names]))
+        phase.path("_".join(("length", *names)), squares, high=longest**2, unit=f"{unit}^2")
 
 
 class ForwardRates:
