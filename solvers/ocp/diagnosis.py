@@ -134,7 +134,7 @@ def _judge(case: _Case) -> Verdict:
 def _status(case: _Case, verdict: Verdict) -> Status:
     """What the solve is worth, with the reasons for doubting the solver."""
     refined, status, reasons = case.refined, verdict.status, case.reasons
-    if refined.note:
+    if refined.note and status.converged:
         reasons.append(refined.note)
     stopped = refined.rounds[-1].outcome.status if refined.rounds else status
     if status is Status.SOLVED and not refined.reached:
