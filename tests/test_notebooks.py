@@ -12,7 +12,11 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("
 
 
 def test_every_notebook_is_listed() -> None:
-    assert {n.stem for n in NOTEBOOKS} >= {"01_sea_lion", "02_kangaroo_rat"}
+    assert {n.stem for n in NOTEBOOKS} >= {
+        "01_sea_lion",
+        "02_kangaroo_rat",
+        "04_optimal_control",
+    }
 
 
 @pytest.mark.slow

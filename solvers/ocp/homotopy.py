@@ -72,12 +72,15 @@ class Ladder:
         Whether the last rung that was asked for is solved.
     last_solved:
         The solution of the last rung that succeeded, and None if none did.
+    solutions:
+        Of the rungs that were asked for and solved, in order.
     """
 
     solution: Solution
     rungs: tuple[Rung, ...]
     reached: bool
     last_solved: Solution | None
+    solutions: tuple[Solution, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"ladder of {self.solution.name}"]
@@ -138,6 +141,7 @@ def solve_ladder(
     """
     rows = _rows(problem, ladder)
     rungs: list[Rung] = []
+    solutions: list[Solution] = []
     last: Solution | None = None
     at: dict[str, float] | None = None
     found: Solution | None = None
@@ -153,16 +157,18 @@ def solve_ladder(
             rungs.append(_rung(values, share == 1.0, found, last))
             if found.success:
                 last, at, done = found, dict(values), share
+                if share == 1.0:
+                    solutions.append(found)
                 step = min(2 * step, 1.0)
                 continue
             interrupted = found.status.name in ("INTERRUPTED", "TIME_LIMIT")
             if origin is None or halved >= halvings or interrupted:
-                return Ladder(found, tuple(rungs), False, last)
+                return Ladder(found, tuple(rungs), False, last, tuple(solutions))
             halved += 1
             step /= 2
             step = min(step, (1.0 - done) / 2)
     assert found is not None
-    return Ladder(found, tuple(rungs), True, last)
+    return Ladder(found, tuple(rungs), True, last, tuple(solutions))
 
 
 def _rows(

@@ -18,7 +18,7 @@ from .active import Arc, arcs
 from .costates import node_rows
 from .errors import OptimalControlError
 from .record import PhaseRecord, Quantity
-from .sampling import node_times
+from .sampling import node_times, per
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def plot_costates(solution: Solution, *names: str, phase: str | None = None) -> 
                     node_times(record), record.costates[:, k], "o-", color=COLORS[0], ms=2.5, lw=1.3
                 )
                 unit = record.states[k].unit
-                ax.set_ylabel(f"costate of {name}" + (f" [1/({unit})]" if unit else ""))
+                ax.set_ylabel(f"costate of {name}" + (f" [{per(unit)}]" if unit else ""))
     _finish(axes[: len(chosen)], phases, [])
     _title(figure, solution)
     return figure

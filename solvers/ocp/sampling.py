@@ -171,11 +171,16 @@ def joined(parts: Sequence[tuple[str, Array, Table]], attributes: Mapping[str, A
     )
 
 
+def per(unit: str, what: str = "1") -> str:
+    """One (or something) per unit: brackets only where they are needed."""
+    return f"{what}/{unit}" if unit.isidentifier() else f"{what}/({unit})"
+
+
 def costate_table(record: PhaseRecord) -> Table:
     """Costates by the name of their state, at the rows of :func:`at_nodes`."""
     return {
         q.name: (
-            Quantity(q.name, f"cost/({q.unit})" if q.unit else "", -np.inf, np.inf),
+            Quantity(q.name, per(q.unit, "cost") if q.unit else "", -np.inf, np.inf),
             "costate",
             record.costates[:, k],
         )
@@ -194,8 +199,8 @@ def multiplier_table(record: PhaseRecord) -> Table:
     ):
         for k, q in enumerate(quantities):
             column = np.where(rows >= 0, values[rows, k], np.nan)
-            unit = f"cost/({q.unit} s)" if q.unit else "cost/s"
-            label = Quantity(q.name, unit, -np.inf, np.inf)
+            unit = f"{q.unit} s" if q.unit else "s"
+            label = Quantity(q.name, per(unit, "cost"), -np.inf, np.inf)
             table[q.name] = (label, f"multiplier of a {kind}", column)
     return table
 

@@ -311,7 +311,7 @@ class Solution:
         Positive at an upper limit, negative at a lower one, zero between; NaN where
         there is no control.  Those of conditions on end values are scalars.
         """
-        from .sampling import joined, multiplier_table, node_times
+        from .sampling import joined, multiplier_table, node_times, per
 
         self._open()
         parts = [(p.name, node_times(p), multiplier_table(p)) for p in self._chosen(phase)]
@@ -320,7 +320,12 @@ class Solution:
             result[condition.quantity.name] = (
                 (),
                 condition.multiplier,
-                {"units": f"cost/({condition.quantity.unit})", "kind": "multiplier of a condition"},
+                {
+                    "units": per(condition.quantity.unit, "cost")
+                    if condition.quantity.unit
+                    else "",
+                    "kind": "multiplier of a condition",
+                },
             )
         return result
 
