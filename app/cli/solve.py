@@ -251,7 +251,7 @@ def _plain(value: Any) -> Any:
 
 def _list(as_json: bool) -> None:
     benchmarks = library()
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": name,
             "meaning": (entry.build.__doc__ or "").strip().splitlines()[0],

@@ -90,9 +90,9 @@ def costates(layout: Layout, multipliers: Array, start: Array | None = None) -> 
     if layout.scheme.shoots:
         if start is not None:
             at_ends[0] = start
-        return at_ends[states]
+        return np.asarray(at_ends[states])
     own_rates /= quadrature(layout)[:, None]
-    return np.where(rates[:, None] >= 0, own_rates[rates], at_ends[states])
+    return np.asarray(np.where(rates[:, None] >= 0, own_rates[rates], at_ends[states]))
 
 
 def row_multipliers(layout: Layout, rows: Array, ends: Array) -> Array:

@@ -25,7 +25,7 @@ SLACK = 1e-9
 def node_times(record: PhaseRecord) -> Array:
     """(M,) times of the rows of :func:`at_nodes` [s]."""
     states, _ = node_rows(record.motion.layout)
-    return record.motion.layout.state_times(record.motion.boundaries)[states]
+    return np.asarray(record.motion.layout.state_times(record.motion.boundaries)[states])
 
 
 def at_nodes(record: PhaseRecord) -> tuple[Array, Table, Array]:

@@ -248,7 +248,7 @@ class Solution:
         ):
             names = [q.name for q in quantities]
             if name in names:
-                return evaluate(t)[:, names.index(name)]
+                return np.asarray(evaluate(t)[:, names.index(name)])
         raise self._unknown(name, record.names())
 
     def _unknown(self, name: Any, known: Sequence[str]) -> OptimalControlError:
@@ -335,7 +335,8 @@ class Solution:
         if isinstance(name, ca.SX):
             symbol = name.is_scalar() and name.is_symbolic()
             if not symbol or name.name() not in self._names():
-                return self.evaluate(name)
+                along: xr.DataArray = self.evaluate(name)
+                return along
             name = name.name()
         if name not in self._names():
             raise self._unknown(name, self._names())

@@ -172,7 +172,7 @@ def _as_policy(
                 f"{label}: policy: expected {len(names)} controls ({', '.join(names)}), "
                 f"got {array.size} numbers"
             )
-        return np.clip(array, low, high)
+        return np.asarray(np.clip(array, low, high))
 
     if policy is None or isinstance(policy, Mapping):
         fixed = values(policy)

@@ -119,7 +119,7 @@ def _write(
     root: xr.Dataset, groups: Mapping[str, Mapping[str, Array]], text: str, target: Path
 ) -> Path:
     import h5netcdf
-    import h5py
+    from h5py import string_dtype  # type: ignore[import-untyped,unused-ignore]
 
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
@@ -134,7 +134,7 @@ def _write(
                     for dimension, size in zip(dimensions, array.shape, strict=True):
                         group.dimensions[dimension] = size
                     group.create_variable(label, dimensions, "f8", data=array)
-            told = opened[GROUP].create_variable("description", (), h5py.string_dtype())
+            told = opened[GROUP].create_variable("description", (), string_dtype())
             told[...] = text
         os.replace(temporary, target)
     finally:
@@ -306,7 +306,9 @@ def _restore(told: dict[str, Any], groups: dict[str, dict[str, Array]]) -> Solut
         told["costs"],
         tuple(Condition(Quantity(*q), v, m) for q, v, m in told["conditions"]),
         rounds,
-        *(whole.get(k, none) for k in ("x", "row_multipliers", "bound_multipliers")),
+        whole.get("x", none),
+        whole.get("row_multipliers", none),
+        whole.get("bound_multipliers", none),
         told["note"],
         told["reached"],
         told["model"],
@@ -315,7 +317,9 @@ def _restore(told: dict[str, Any], groups: dict[str, dict[str, Array]]) -> Solut
     if told["replays"] is not None:
         replays = [
             PhaseReplay(
-                *(groups[f"phase_{k}"][f"replay_{n}"] for n in ("segments", "open_loop", "times")),
+                groups[f"phase_{k}"]["replay_segments"],
+                groups[f"phase_{k}"]["replay_open_loop"],
+                groups[f"phase_{k}"]["replay_times"],
                 converged,
                 groups[f"phase_{k}"]["replay_states"],
             )
@@ -361,21 +365,32 @@ def _restored_phase(told: dict[str, Any], arrays: dict[str, Array], scheme: Sche
             raise ValueError(f"{name} has shape {found[name].shape}, expected {shape}")
     return PhaseRecord(
         name=told["name"],
-        **quantities,
+        states=quantities["states"],
+        controls=quantities["controls"],
+        algebraics=quantities["algebraics"],
+        paths=quantities["paths"],
         start={k: tuple(v) for k, v in told["start"].items()},
         end={k: tuple(v) for k, v in told["end"].items()},
         motion=PhaseTrajectory(layout, *(found[k] for k in _MOTION)),
-        **{k: found[k] for k in _VALUES},
+        path_values=found["path_values"],
+        costates=found["costates"],
+        state_multipliers=found["state_multipliers"],
+        control_multipliers=found["control_multipliers"],
+        path_multipliers=found["path_multipliers"],
+        equation_multipliers=found["equation_multipliers"],
         integrals={k: tuple(v) for k, v in told["integrals"].items()},
     )
 
 
 def _verdict(told: dict[str, Any]) -> Verdict:
     known = {f.name for f in dataclasses.fields(Verdict)}
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k in known}
+    values: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in told.items() if k in known
+    }
     values["status"] = Status[told["status"]]
     values["violations"] = tuple(
         Violation(**v) if isinstance(v, dict) else v for v in told.get("violations", ())
     )
+    values["not_finite"] = tuple(NotFinite(**v) for v in told.get("not_finite", ()))
     values["not_finite"] = tuple(NotFinite(**v) for v in told.get("not_finite", ()))
     return Verdict(**values)

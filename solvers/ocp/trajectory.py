@@ -102,7 +102,7 @@ class PhaseTrajectory:
             k = np.repeat(chosen, len(places))
             found = self._evaluate(k, np.tile(places, len(chosen)), what)
             return found.reshape(len(chosen), len(places), found.shape[1])
-        items = [self.layout.intervals[k] for k in chosen]
+        items = [self.layout.intervals[int(k)] for k in chosen]
         source = {"states": self.rates, "rates": self.rates, "controls": self.controls}.get(
             what, self.algebraics
         )
