@@ -10,7 +10,7 @@ import numpy as np
 
 from .backend import Outcome
 from .labels import Labels, at, listed, with_unit
-from .scaling import LARGEST, SMALLEST
+from .scaling import LARGEST
 from .status import Status
 from .subexpressions import walk
 from .transcription import Transcription
@@ -156,10 +156,10 @@ def _beyond_scaling(transcription: Transcription) -> list[str]:
                 for v in ends.get(variable.name, ())
                 if np.isfinite(v) and v != 0
             ]
-            if sizes and (max(sizes) > LARGEST or max(sizes) < SMALLEST):
+            if sizes and max(sizes) > LARGEST:
                 told.append(
-                    f"{variable.name} is of size {max(sizes):.3g}, outside {SMALLEST:g} to "
-                    f"{LARGEST:g} where scaling works"
+                    f"{variable.name} is of size {max(sizes):.3g}, beyond {LARGEST:g}, "
+                    "where scaling ends"
                 )
     return told
 

@@ -289,6 +289,10 @@ def _explained(
         if causes.jumps:
             reasons.append(f"these are not continuous: {listed(causes.jumps)}")
     reasons += _stability(case, verdict)
+    if not reasons and verdict.violations:
+        reasons.append(
+            f"after {outcome.iterations} iterations the worst violation was {verdict.violations[0]}"
+        )
     if conflict is not None and conflict.feasible and not conflict.against:
         headline = ""
     return suggest(status, causes, headline), not_finite, status
