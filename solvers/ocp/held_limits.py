@@ -18,8 +18,10 @@ Array: TypeAlias = np.ndarray
 
 WRONG = 1e-3
 """A multiplier of the wrong sign counts from this part of the largest one of its kind."""
-NOTHING = 1e-6
-"""Multipliers below this part of the cost's scale are zero."""
+RESTS = 1e-6
+"""Distance from a bound at which a state rests, as a part of its scale."""
+NOTHING = 1e-3
+"""Multipliers are small if leaving a limit would gain less than this part of the cost."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,14 @@ def find_mistakes(
     jacobian = program.jacobian_entries(x, p)
     slopes = program.gradient(x, p) + jacobian.transposed_times(row_multipliers)
     found = []
+    cost = max(abs(program.cost(x, p)), program.cost_scale)
     for indices in transcription.phases:
         released = []
         layout = indices.layout
         for s, section in enumerate(layout.mesh.sections):
             rates = np.flatnonzero(layout.rate_section == s)
+            if _state_at_limit(transcription, indices, x, rates):
+                continue  # whether the control or the state is the limit cannot be told
             for held in section.held:
                 if held.kind == "path":
                     every = -row_multipliers[indices.path_rows[:, held.number]]
@@ -67,7 +72,7 @@ def find_mistakes(
                     own = slopes[table[nodes, held.number]]
                 size = max(
                     float(np.max(np.abs(every), initial=0.0)),
-                    NOTHING * program.cost_scale / scale,
+                    NOTHING * cost / (scale * max(1, len(own))),
                 )
                 if held.kind != "control":
                     own = _by_interval(indices, s, own)
@@ -75,6 +80,18 @@ def find_mistakes(
                     released.append((s, held))
         found.append(Mistakes(tuple(released), _collapsed(indices, x)))
     return found
+
+
+def _state_at_limit(
+    transcription: Transcription, indices: PhaseIndices, x: Array, rates: Array
+) -> bool:
+    """Whether a state that is not held itself rests at a bound, as a mass that cannot fall."""
+    program = transcription.program
+    entries = indices.states[indices.layout.rate_state[rates]]
+    low, high, scale = program.lower, program.upper, program.variable_scale
+    free = low[entries] < high[entries]
+    near = np.minimum(x[entries] - low[entries], high[entries] - x[entries])
+    return bool(np.any(np.mean(free & (near < RESTS * scale[entries]), axis=0) > 0.5))
 
 
 def _by_interval(indices: PhaseIndices, section: int, values: Array) -> Array:

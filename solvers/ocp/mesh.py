@@ -44,12 +44,16 @@ class Section:
     singular:
         Whether a control chattered there on an earlier mesh: a singular arc, which wants
         few polynomials of high degree.
+    fenced:
+        Numbers of the controls whose polynomials obey their bounds also at ends of
+        intervals that are no nodes.
     """
 
     edges: tuple[float, ...]
     degrees: tuple[int, ...]
     held: tuple[Held, ...] = ()
     singular: bool = False
+    fenced: tuple[int, ...] = ()
 
     @classmethod
     def uniform(cls, intervals: int, degree: int) -> Section:

@@ -22,6 +22,7 @@ import numpy as np
 
 from .attempts import solve_mesh
 from .backend import Outcome
+from .blocks import Block
 from .estimate import IntervalErrors, interval_errors
 from .guess import initial_guess, resampled_guess
 from .held_limits import find_mistakes
@@ -34,6 +35,7 @@ from .remesh import (
     bad_intervals,
     corrected_mesh,
     doubled_mesh,
+    fenced_mesh,
     measure,
     mesh_with_knots,
     overshoot_limit,
@@ -41,6 +43,7 @@ from .remesh import (
 )
 from .scaling import scale
 from .schemes import Scheme
+from .smoothing import smoothing_blocks, smoothing_cost, smoothing_weight
 from .status import Status
 from .structure import Structure, find_structure
 from .trajectory import PhaseTrajectory
@@ -167,6 +170,10 @@ def refine(
     before: Refined | None = None
     seen: list[Structure] | None = None
     cost_size: float | None = None
+    mesh_error = np.inf
+    weight = bias = 0.0
+    closest: Refined | None = None
+    distance = np.inf
     note = ""
     current = list(meshes)
     source: tuple[Sequence[PhaseTrajectory], Array] | None = None
@@ -179,6 +186,11 @@ def refine(
         _fill_guess(transcription, current, source, start)
         given = program.guess
         program.guess = np.clip(given, program.lower, program.upper)
+        smoothing: list[Block] = []
+        if best is not None and cost_size is not None:
+            weight = smoothing_weight(weight, bias / cost_size, mesh_error, options.tolerance)
+            smoothing = smoothing_blocks(transcription, cost_size * weight)
+            program.blocks = (*program.blocks, *smoothing)
         scale(transcription, p, cost_size)
         if inspect is not None and number == 1:
             inspect(transcription, given)
@@ -208,6 +220,8 @@ def refine(
             duals=start.multipliers(transcription) if start and source is None else None,
         )
         usual = outcome.iterations
+        bias = smoothing_cost(smoothing, outcome.x, p)
+        outcome.cost -= bias
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
         errors = [
@@ -255,6 +269,9 @@ def refine(
         valid = outcome.status.converged
         if valid and has_knots:
             mistakes = find_mistakes(transcription, outcome.x, p, outcome.row_multipliers)
+            if last.worst > np.sqrt(options.tolerance):
+                # multipliers of so coarse a mesh say little
+                mistakes = [replace(m, released=()) for m in mistakes]
             if any(mistakes):
                 valid = False
                 if corrections < MOST_CORRECTIONS and not stop.is_set():
@@ -277,12 +294,20 @@ def refine(
             return Refined(transcription, outcome, motions, rounds, False, note)
         elif not valid:
             assert best is not None
+            best = closest or best
             best.rounds, best.note = rounds, f"mesh {number} could not be solved: {outcome.message}"
             return best
         else:
             before, best = best, Refined(transcription, outcome, motions, rounds, False, note)
             if not has_knots:
                 smooth_best = best
+            mesh_error = last.worst
+            now_at = max(
+                last.worst / options.tolerance,
+                last.overshoot / overshoot_limit(options.tolerance),
+            )
+            if now_at <= distance:
+                closest, distance = best, now_at
             cost_size = cost if cost > 1e-6 else None
             moved = np.inf if before is None else abs(outcome.cost - before.outcome.cost)
             settled = moved <= SETTLED * options.tolerance * max(cost, 1e-8)
@@ -320,7 +345,7 @@ def refine(
             break
     if best is None:
         return Refined(transcription, outcome, motions, rounds, False, note)
-    return best
+    return closest or best
 
 
 def _fill_guess(
@@ -373,10 +398,13 @@ def _refined(
     for k, (motion, error) in enumerate(zip(best.motions, errors, strict=True)):
         mesh = motion.layout.mesh
         bad = bad_intervals(error, options.tolerance, optimality)
+        controls = best.transcription.phases[k].functions.controls
+        bounds = np.array([v.bounds for v in controls]).reshape(-1, 2)
         if found is not None and found[k].times and np.any(bad):
             next_mesh = mesh_with_knots(motion, found[k])
+            next_mesh = fenced_mesh(next_mesh, motion, bounds)
         else:
-            next_mesh = refined_mesh(motion, error, options.tolerance, optimality)
+            next_mesh = refined_mesh(motion, error, options.tolerance, optimality, bounds)
         changed |= next_mesh != mesh
         meshes.append(next_mesh)
     total = sum(sum(d + 1 for s in m.sections for d in s.degrees) for m in meshes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +23,8 @@ SLOWEST_DECAY = 0.4
 OVERSHOOT_TOLERANCE = 0.1
 """Bounds may be exceeded between nodes by this times the square root of the tolerance."""
 MOST_OF = 0.1
+JUMP = 0.2
+"""A control that exceeds its limits by this part of its range jumps or chatters."""
 SINGULAR_DEGREE = 5
 MOST_SINGULAR = 4
 """Intervals that a singular arc begins with."""
@@ -48,10 +51,18 @@ def bad_intervals(error: IntervalErrors, tolerance: float, optimality: bool) -> 
 
 
 def refined_mesh(
-    motion: PhaseTrajectory, error: IntervalErrors, tolerance: float, optimality: bool
+    motion: PhaseTrajectory,
+    error: IntervalErrors,
+    tolerance: float,
+    optimality: bool,
+    bounds: Array,
 ) -> Mesh:
-    """The mesh with its bad intervals split or of higher degree."""
-    return _rebuilt(motion, _pieces(motion, error, tolerance, optimality))
+    """The mesh with its bad intervals split or of higher degree.
+
+    ``bounds``: (nu, 2) of the controls.
+    """
+    mesh = _rebuilt(motion, _pieces(motion, error, tolerance, optimality))
+    return fenced_mesh(mesh, motion, bounds)
 
 
 def doubled_mesh(mesh: Mesh) -> Mesh:
@@ -61,9 +72,7 @@ def doubled_mesh(mesh: Mesh) -> Mesh:
         edges = np.array(section.edges)
         every = np.sort(np.concatenate([edges, (edges[:-1] + edges[1:]) / 2]))
         degrees = tuple(d for d in section.degrees for _ in range(2))
-        sections.append(
-            Section(tuple(float(e) for e in every), degrees, section.held, section.singular)
-        )
+        sections.append(replace(section, edges=tuple(float(e) for e in every), degrees=degrees))
     return Mesh(tuple(sections), mesh.knots)
 
 
@@ -98,7 +107,9 @@ def _pieces(
                 result.append((1, max(wanted, d + 1)))
                 continue
         order = max(2, scheme.order(d) // 2 + 1) if scheme.variable_degree else scheme.order(d)
-        pieces = int(np.clip(np.ceil(excess ** (1 / (order + 1))), 2, MOST_PIECES))
+        # a control that jumps within an interval is not found by cutting it into many pieces
+        most = 2 if error.overshoot[k] > JUMP else MOST_PIECES
+        pieces = int(np.clip(np.ceil(excess ** (1 / (order + 1))), 2, most))
         result.append((pieces, min(max(d, scheme.degree), HIGHEST_DEGREE)))
     return result
 
@@ -142,8 +153,25 @@ def _rebuilt(motion: PhaseTrajectory, pieces: Sequence[tuple[int, int]]) -> Mesh
             edges += [float(e) for e in np.linspace(left, right, count + 1)[1:]]
             degrees += [degree] * count
         first += len(section.degrees)
-        sections.append(Section(tuple(edges), tuple(degrees), section.held, section.singular))
+        sections.append(replace(section, edges=tuple(edges), degrees=tuple(degrees)))
     return Mesh(tuple(sections), _found_knots(motion))
+
+
+def fenced_mesh(mesh: Mesh, motion: PhaseTrajectory, bounds: Array) -> Mesh:
+    """The mesh with fences for controls whose polynomials leave their bounds at ends of intervals.
+
+    A solver gains by that: on a singular arc, [high, low, high] at the nodes of an interval
+    is almost twice the high limit at its start.
+    """
+    if motion.layout.scheme.shoots or not len(bounds):
+        return mesh
+    at_ends = motion.on_intervals(np.array([0.0, 1.0]), "controls")
+    low, high = bounds[:, 0], bounds[:, 1]
+    size = np.where(np.isfinite(high - low), high - low, np.maximum(np.ptp(at_ends), 1e-300))
+    outside = np.maximum(low - at_ends, at_ends - high).max(axis=(0, 1)) / size
+    fenced = {k for s in motion.layout.mesh.sections for k in s.fenced}
+    fenced |= {int(k) for k in np.flatnonzero(outside > JUMP)}
+    return Mesh(tuple(replace(s, fenced=tuple(sorted(fenced))) for s in mesh.sections), mesh.knots)
 
 
 def mesh_with_knots(motion: PhaseTrajectory, structure: Structure) -> Mesh:
@@ -200,5 +228,5 @@ def corrected_mesh(
         held = tuple(h for h in section.held if (k, h) not in released)
         if kept:
             cuts.append(ends[k])
-        kept.append(Section(section.edges, section.degrees, held, section.singular))
+        kept.append(replace(section, held=held))
     return Mesh(tuple(kept), tuple(cuts))

@@ -100,7 +100,33 @@ def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
                     own.append(Held(quantity.kind, quantity.number, side))
         held.append(_independent(evaluator, own))
         singular.append(any(np.any(q.chatters[inside_]) for q in quantities))
-    return Structure(tuple(kept), tuple(held), tuple(singular))
+    return _simplest(motion, kept, held, singular)
+
+
+def _simplest(
+    motion: PhaseTrajectory,
+    times: list[float],
+    held: list[tuple[Held, ...]],
+    singular: list[bool],
+) -> Structure:
+    """Without stretches that differ in nothing, or that no interval resolves."""
+    times, held, singular = list(times), list(held), list(singular)
+    k = 1
+    while k < len(held):
+        start = times[k - 1]
+        end = times[k] if k < len(times) else motion.end
+        first, last = motion.locate(np.array([start, end]))[0]
+        width = float(np.max(np.diff(motion.edges)[first : last + 1]))
+        only_states = held[k] and all(h.kind != "control" for h in held[k])
+        next_is_control = k + 1 < len(held) and any(h.kind == "control" for h in held[k + 1])
+        unresolved = only_states and next_is_control and end - start < width
+        if held[k] == held[k - 1] and singular[k] == singular[k - 1]:
+            del times[k - 1], held[k], singular[k]
+        elif unresolved:  # a limit that is reached as a control reaches its own
+            del times[k - 1], held[k], singular[k]
+        else:
+            k += 1
+    return Structure(tuple(times), tuple(held), tuple(singular))
 
 
 def _independent(evaluator: Evaluator, held: list[Held]) -> tuple[Held, ...]:

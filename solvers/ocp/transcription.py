@@ -147,6 +147,7 @@ class Transcription:
             )
             self._knots(indices, rows)
             self._control_ends(indices, rows)
+            self._fences(indices, rows)
         boundary = self._boundary(rows)
         if boundary is not None:
             blocks.append(boundary)
@@ -488,6 +489,32 @@ class Transcription:
             )[0]
             rows.linear(found, np.array([variable]), np.ones(1))
             rows.linear(found, indices.controls[interval.rates, k], -values)
+
+    def _fences(self, indices: PhaseIndices, rows: _Rows) -> None:
+        """Bounds of control polynomials at ends of intervals without a node (Radau, Gauss)."""
+        controls = indices.functions.controls
+        for k, variable in enumerate(controls):
+            low, high = variable.bounds
+            places, entries = [], []
+            for interval in indices.layout.intervals:
+                section = indices.layout.mesh.sections[interval.section]
+                held = any(h.kind == "control" and h.number == k for h in section.held)
+                nodes = self.scheme.basis(interval.degree).rates
+                if k not in section.fenced or held or len(nodes) < 2:
+                    continue
+                for end in (0.0, 1.0):
+                    if not np.any(np.abs(nodes - end) < 1e-12):
+                        places.append((interval.section, interval.start + end * interval.fraction))
+                        values = lagrange_values(nodes, np.array([end]))[0]
+                        entries.append((indices.controls[interval.rates, k], values))
+            if not entries:
+                continue
+            found = rows.add(
+                "fence", indices.phase.name, [f"{variable.name} at edges"], [variable.unit],
+                np.array(places), np.array([low]), np.array([high]), np.full(1, np.nan),
+            )  # fmt: skip
+            for row, (columns, values) in zip(found[:, 0], entries, strict=True):
+                rows.linear(np.full(len(columns), row), columns, values)
 
     def _boundary(self, rows: _Rows) -> Block | None:
         problem = self.problem
