@@ -15,13 +15,14 @@ from bestiary.build_tools.user_file import closest
 from .expressions import Chosen, choose
 from .messages import console, print_json, reporting
 from .robots import Robot, find_robot
+from .several import SeveralValues
 
 LIMIT = 2_000
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("show")(show_command)
+    app.command("show", cls=SeveralValues)(show_command)
 
 
 @reporting
@@ -48,7 +49,9 @@ def show_command(
     ] = LIMIT,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of the model; repeatable."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option of the model; several may follow."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
