@@ -165,8 +165,7 @@ def solve_ladder(
             if origin is None or halved >= halvings or interrupted:
                 return Ladder(found, tuple(rungs), False, last, tuple(solutions))
             halved += 1
-            step /= 2
-            step = min(step, (1.0 - done) / 2)
+            step = min(step, 1.0 - done) / 2
     assert found is not None
     return Ladder(found, tuple(rungs), True, last, tuple(solutions))
 

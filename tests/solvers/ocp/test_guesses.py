@@ -23,6 +23,7 @@ from bestiary.solvers.ocp import (
     solve_ladder,
 )
 from bestiary.solvers.ocp.library import PROBLEMS
+from bestiary.solvers.ocp.warm_start import Start
 
 
 def _iterations(solution: Solution) -> int:
@@ -70,6 +71,31 @@ def test_multipliers_serve_on_other_meshes_and_schemes(swung: Solution, scheme: 
     with_them = pendulum().solve(guess=swung, duals=True, **options)
     assert _iterations(with_them) < _iterations(without)
     assert with_them.unseal().cost == pytest.approx(without.unseal().cost, rel=1e-6)
+
+
+@pytest.mark.parametrize("scheme", [Radau(3), Gauss(3), MultipleShooting(4)], ids=str)
+def test_resampled_multipliers_are_those_of_the_new_mesh(swung: Solution, scheme: Scheme) -> None:
+    solved = pendulum().solve(scheme=scheme, mesh=33, refine_mesh=False, guess=swung)
+    found = Start(swung.record, duals=True).multipliers(solved.refined.transcription)
+    assert found is not None
+    exact = solved.record.row_multipliers
+    assert np.max(np.abs(found[0] - exact)) < 0.02 * np.max(np.abs(exact))
+
+
+def test_multipliers_of_active_limits_are_resampled_too() -> None:
+    def limited() -> OptimalControlProblem:
+        problem = integrator()
+        problem.phases[0].bound(u=(-4.5, 4.5))
+        return problem
+
+    first = limited().solve(mesh=20, knots=False, tolerance=1e-4)
+    second = limited().solve(mesh=33, knots=False, refine_mesh=False, tolerance=1e-4)
+    found = Start(first.record, duals=True).multipliers(second.refined.transcription)
+    assert found is not None
+    entries = second.refined.transcription.phases[0].controls[:, 0]
+    exact = second.record.bound_multipliers[entries]
+    assert np.max(exact) > 0 > np.min(exact)  # at both limits
+    assert np.max(np.abs(found[1][entries] - exact)) < 0.1 * np.max(np.abs(exact))
 
 
 def test_quantities_find_each_other_by_name(swung: Solution) -> None:
