@@ -16,7 +16,6 @@ from bestiary.generated.errors import suggestion
 
 from .errors import OptimalControlError, SealedSolutionError
 from .problem import OptimalControlProblem
-from .record import PhaseRecord, SolutionRecord, make_record, with_ends
 from .refinement import Refined
 from .replay import PhaseReplay
 from .status import Status
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .diagnosis import Diagnosis
+    from .record import PhaseRecord, SolutionRecord
     from .report import Report
 
 Array: TypeAlias = np.ndarray
@@ -165,6 +165,8 @@ class Solution:
     @cached_property
     def record(self) -> SolutionRecord:
         """Everything as plain data, sealed or not; the readers below ask for unsealing first."""
+        from .record import make_record, with_ends
+
         assert self.problem is not None
         assert self.refined is not None
         made = make_record(self.problem, self.refined, self.constants)

@@ -18,12 +18,12 @@ from .costates import node_durations, node_rows, row_multipliers
 from .functions import PhaseFunctions
 from .guess import initial_guess, resampled_guess
 from .mesh import Mesh, Section
-from .record import PhaseRecord, Quantity, SolutionRecord
 from .trajectory import PhaseTrajectory
 from .transcription import PhaseIndices, Transcription
 from .variables import Variable
 
 if TYPE_CHECKING:
+    from .record import PhaseRecord, Quantity, SolutionRecord
     from .solution import Solution
 
 Array: TypeAlias = np.ndarray
