@@ -9,9 +9,10 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from flight_harness import plain
 from ocp_harness import bang_bang, integrator, two_phases
 
-from bestiary.solvers.ocp import OptimalControlError, Solution, load_solution
+from bestiary.solvers.ocp import OptimalControlError, OptimalControlProblem, Solution, load_solution
 from bestiary.solvers.ocp.active import arcs
 from bestiary.solvers.ocp.plots import plot_costates
 
@@ -121,3 +122,28 @@ def test_an_animation_draws_every_quantity_at_its_time(bang: Solution) -> None:
     animation._draw_was_started = True  # it is not shown
     with pytest.raises(OptimalControlError, match="give draw"):
         bang.animate(None)
+
+
+def test_the_motion_of_a_robot_is_its_skeleton_and_its_file_names_the_program(
+    tmp_path: Path,
+) -> None:
+    robot = plain("crane")
+    problem = OptimalControlProblem(robot, name="crane")
+    phase = problem.phase("move", duration=1.0)
+    q = [c.name for c in robot.coordinates]
+    p = [v.name for v in robot.velocities]
+    phase.start(**dict(zip(q, robot.neutral, strict=True)), **dict.fromkeys(p, 0.0))
+    for control in phase.control_variables():
+        phase.minimize(integral=control.symbol**2)
+    solution = problem.solve(mesh=3, refine_mesh=False, progress=lambda _: True).unseal()
+    animation = solution.animate(None, frames_per_second=4)
+    artists = animation._func(0)
+    assert len(artists) >= len(robot.meta["nodes"]) - 1
+    animation._draw_was_started = True  # it is not shown
+    loaded = load_solution(solution.save(tmp_path / "x.nc")).unseal()
+    assert loaded.record.model["program_sha256"] == robot.meta["program_sha256"]
+    assert loaded.sample().attrs["model"] == robot.meta["name"]
+    again = loaded.animate(None, robot=robot, frames_per_second=4)
+    again._draw_was_started = True
+    with pytest.raises(OptimalControlError, match="give draw"):
+        loaded.animate(None)
