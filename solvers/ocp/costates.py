@@ -28,7 +28,7 @@ import numpy as np
 
 from .blocks import Block
 from .mesh import Layout
-from .transcription import PhaseIndices
+from .numbering import PhaseIndices
 
 Array: TypeAlias = np.ndarray
 

@@ -34,7 +34,7 @@ def scalar(value: Any, label: str, table: Mapping[str, ca.SX]) -> ca.SX:
     if isinstance(value, ca.SX):
         expression = value
     elif isinstance(value, ca.DM | int | float | np.number):
-        expression = ca.SX(value)
+        expression = ca.SX(value if isinstance(value, ca.DM) else float(value))
     elif _is_sympy(value):
         expression = from_sympy(value, table, label)
     elif isinstance(value, ca.MX):

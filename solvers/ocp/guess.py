@@ -7,9 +7,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .numbering import PhaseIndices
 from .phase import Phase
 from .trajectory import PhaseTrajectory
-from .transcription import PhaseIndices, Transcription
+from .transcription import Transcription
 from .variables import Range, Variable
 
 Array: TypeAlias = np.ndarray

@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from .mesh import Held
-from .transcription import SHORTEST_SECTION, PhaseIndices, Transcription
+from .numbering import PhaseIndices
+from .transcription import SHORTEST_SECTION, Transcription
 
 Array: TypeAlias = np.ndarray
 

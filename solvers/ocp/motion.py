@@ -7,8 +7,9 @@ from typing import TypeAlias
 import numpy as np
 
 from .estimate import Evaluator
+from .numbering import PhaseIndices
 from .trajectory import PhaseTrajectory
-from .transcription import PhaseIndices, Transcription
+from .transcription import Transcription
 
 Array: TypeAlias = np.ndarray
 

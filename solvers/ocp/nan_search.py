@@ -15,8 +15,9 @@ import casadi as ca
 import numpy as np
 
 from .blocks import Block
+from .numbering import PhaseIndices
 from .subexpressions import Culprit, culprit
-from .transcription import PhaseIndices, Transcription
+from .transcription import Transcription
 from .verdict import NotFinite
 
 Array: TypeAlias = np.ndarray

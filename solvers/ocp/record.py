@@ -17,9 +17,10 @@ from .costates import costates, node_durations, node_rows, shooting_start
 from .functions import PhaseFunctions
 from .motion import evaluators
 from .nlp import NonlinearProgram, RowGroup
+from .numbering import PhaseIndices
 from .problem import OptimalControlProblem
 from .trajectory import PhaseTrajectory
-from .transcription import PhaseIndices, Transcription
+from .transcription import Transcription
 from .variables import Range, Variable
 
 if TYPE_CHECKING:

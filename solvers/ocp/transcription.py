@@ -9,7 +9,6 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import casadi as ca
@@ -18,98 +17,17 @@ import numpy as np
 from .blocks import Block, NodeFunction
 from .functions import PhaseFunctions
 from .mesh import Layout, Mesh
-from .nlp import NonlinearProgram, RowGroup
-from .phase import Phase
+from .nlp import NonlinearProgram
+from .numbering import PhaseIndices, Rows, direct, joined
 from .problem import OptimalControlProblem
 from .schemes import Scheme, lagrange_values
 from .sparse import Triplets
-from .variables import Range, Variable
+from .variable_bounds import bound_variables
 
 Array: TypeAlias = np.ndarray
 
 SHORTEST_SECTION = 0.02
 """A section keeps at least this part of the length it began with."""
-
-
-@dataclass
-class PhaseIndices:
-    """Entries of the decision vector that belong to a phase; -1 where there is none.
-
-    Attributes
-    ----------
-    states, controls, algebraics:
-        (S, nx), (R, nu), (R, nz).
-    times:
-        (sections+1,) ends of sections.
-    fixed_times:
-        (sections+1,) their values where they are no variables.
-    integrals:
-        (ni,) values of integrals with a symbol.
-    endpoints:
-        (where, control name) -> variable that holds a control at an end.
-    """
-
-    phase: Phase
-    functions: PhaseFunctions
-    layout: Layout
-    states: Array
-    controls: Array
-    algebraics: Array
-    times: Array
-    fixed_times: Array
-    integrals: Array
-    endpoints: dict[tuple[str, str], int] = field(default_factory=dict)
-    path_rows: Array = field(default_factory=lambda: np.empty((0, 0), dtype=int))
-    node_block: Block | None = None
-    cost_block: Block | None = None
-
-    @property
-    def free_times(self) -> bool:
-        """Whether any end of a section is a decision variable."""
-        return bool(np.any(self.times >= 0))
-
-    def boundaries(self, x: Array) -> Array:
-        """(sections+1,) times of the ends of sections."""
-        return np.where(self.times >= 0, x[self.times], self.fixed_times)
-
-
-class _Rows:
-    """Collects rows of the program: linear entries, bounds and what to call them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.groups: list[RowGroup] = []
-        self.lower: list[Array] = []
-        self.upper: list[Array] = []
-        self.scale: list[Array] = []
-        self.entries: list[tuple[Array, Array, Array]] = []
-
-    def add(
-        self,
-        kind: str,
-        phase: str,
-        names: Sequence[str],
-        units: Sequence[str],
-        places: Array,
-        lower: Array,
-        upper: Array,
-        scale: Array,
-    ) -> Array:
-        """Rows for each place and name; (places, names) their numbers."""
-        n = max(1, len(places))
-        rows = self.count + np.arange(n * len(names)).reshape(n, len(names))
-        self.groups.append(
-            RowGroup(kind, phase, tuple(names), tuple(units), self.count, np.asarray(places))
-        )
-        self.count += rows.size
-        for target, value in ((self.lower, lower), (self.upper, upper), (self.scale, scale)):
-            target.append(np.broadcast_to(value, rows.shape).ravel())
-        return rows
-
-    def linear(self, rows: Array, columns: Array, values: Array) -> None:
-        """Entries of the linear part (broadcast against each other)."""
-        r, c, v = np.broadcast_arrays(rows, columns, values)
-        self.entries.append((r.ravel(), c.ravel(), v.ravel()))
 
 
 class Transcription:
@@ -139,7 +57,7 @@ class Transcription:
             self._number(f, Layout(mesh, scheme)) for f, mesh in zip(functions, meshes, strict=True)
         ]
         self.parameters = self._take(len(problem.parameters()))
-        rows = _Rows()
+        rows = Rows()
         blocks: list[Block] = []
         for indices in self.phases:
             blocks += (
@@ -162,12 +80,12 @@ class Transcription:
             blocks,
             rows.groups,
             linear,
-            _joined(rows.lower),
-            _joined(rows.upper),
+            joined(rows.lower),
+            joined(rows.upper),
             len(problem.constants()),
         )
-        self.program.row_scale = _joined(rows.scale)
-        self._bound_variables()
+        self.program.row_scale = joined(rows.scale)
+        bound_variables(self)
 
     # -- numbering ---------------------------------------------------------
     def _take(self, count: int) -> Array:
@@ -241,7 +159,7 @@ class Transcription:
         places[:, :count] = np.arange(count)
         return values, places
 
-    def _collocate(self, indices: PhaseIndices, rows: _Rows) -> list[Block]:
+    def _collocate(self, indices: PhaseIndices, rows: Rows) -> list[Block]:
         layout, functions, phase = indices.layout, indices.functions, indices.phase
         self._free_all_times(indices)
         node = functions.node(indices.free_times)
@@ -289,7 +207,7 @@ class Transcription:
                 np.zeros(1),
                 np.array([np.nan if n is None else n for _, _, n in phase.equations.values()]),
             )
-            _direct(found, offset, ny, row, place, weight)
+            direct(found, offset, ny, row, place, weight)
             offset += len(phase.equations)
         if phase.paths:
             found = rows.add(
@@ -303,7 +221,7 @@ class Transcription:
                 np.full(len(phase.paths), np.nan),
             )
             indices.path_rows = found
-            _direct(found, offset, ny, row, place, weight)
+            direct(found, offset, ny, row, place, weight)
             offset += len(phase.paths)
         if phase.integrals:
             found = self._integral_rows(indices, rows)
@@ -312,7 +230,7 @@ class Transcription:
                 place.append(np.arange(count) * ny + offset + k)
                 weight.append(-quadrature)
         indices.node_block = Block(
-            node, inputs, constants, _joined(row), _joined(place), _joined(weight), places
+            node, inputs, constants, joined(row), joined(place), joined(weight), places
         )
         blocks = [indices.node_block]
         if phase.cost_integrals:
@@ -328,7 +246,7 @@ class Transcription:
             blocks.append(indices.cost_block)
         return blocks
 
-    def _integral_rows(self, indices: PhaseIndices, rows: _Rows) -> Array:
+    def _integral_rows(self, indices: PhaseIndices, rows: Rows) -> Array:
         terms = indices.phase.integrals
         found = rows.add(
             "integral",
@@ -350,7 +268,7 @@ class Transcription:
             indices.times[missing] = self._take(len(missing))
 
     # -- shooting ----------------------------------------------------------
-    def _shots(self, indices: PhaseIndices, rows: _Rows) -> list[Block]:
+    def _shots(self, indices: PhaseIndices, rows: Rows) -> list[Block]:
         layout, functions, phase = indices.layout, indices.functions, indices.phase
         self._free_all_times(indices)
         shot = functions.shot(indices.free_times, self.scheme)
@@ -392,13 +310,13 @@ class Transcription:
             place.append(base[:, 0] + ny - 1)
             weight.append(np.ones(count))
         blocks = [
-            Block(shot, inputs, constants, _joined(row), _joined(place), _joined(weight), places)
+            Block(shot, inputs, constants, joined(row), joined(place), joined(weight), places)
         ]
         if phase.paths:
             blocks.append(self._shooting_paths(indices, rows))
         return blocks
 
-    def _shooting_paths(self, indices: PhaseIndices, rows: _Rows) -> Block:
+    def _shooting_paths(self, indices: PhaseIndices, rows: Rows) -> Block:
         """Path constraints at the control nodes, with the state of the node they belong to."""
         layout, functions, phase = indices.layout, indices.functions, indices.phase
         node = functions.node(indices.free_times)
@@ -425,11 +343,11 @@ class Transcription:
         row: list[Array] = []
         place: list[Array] = []
         weight: list[Array] = []
-        _direct(found, len(functions.states), node.size_y, row, place, weight)
-        return Block(node, inputs, constants, _joined(row), _joined(place), _joined(weight), places)
+        direct(found, len(functions.states), node.size_y, row, place, weight)
+        return Block(node, inputs, constants, joined(row), joined(place), joined(weight), places)
 
     # -- times, ends, boundary ---------------------------------------------
-    def _knots(self, indices: PhaseIndices, rows: _Rows) -> None:
+    def _knots(self, indices: PhaseIndices, rows: Rows) -> None:
         """The duration keeps its range, and sections keep their order."""
         phase, times = indices.phase, indices.times
         low, high = phase.duration_range
@@ -468,7 +386,7 @@ class Transcription:
             rows.linear(found, times[-1], -share)
             rows.linear(found, times[0], share)
 
-    def _control_ends(self, indices: PhaseIndices, rows: _Rows) -> None:
+    def _control_ends(self, indices: PhaseIndices, rows: Rows) -> None:
         """Variables that hold the control polynomials' values at the ends of the phase."""
         names = [v.name for v in indices.functions.controls]
         for (where, name), variable in indices.endpoints.items():
@@ -490,7 +408,7 @@ class Transcription:
             rows.linear(found, np.array([variable]), np.ones(1))
             rows.linear(found, indices.controls[interval.rates, k], -values)
 
-    def _fences(self, indices: PhaseIndices, rows: _Rows) -> None:
+    def _fences(self, indices: PhaseIndices, rows: Rows) -> None:
         """Bounds of control polynomials at ends of intervals without a node (Radau, Gauss)."""
         controls = indices.functions.controls
         for k, variable in enumerate(controls):
@@ -516,7 +434,7 @@ class Transcription:
             for row, (columns, values) in zip(found[:, 0], entries, strict=True):
                 rows.linear(np.full(len(columns), row), columns, values)
 
-    def _boundary(self, rows: _Rows) -> Block | None:
+    def _boundary(self, rows: Rows) -> Block | None:
         problem = self.problem
         symbols, places, fixed, values = self._boundary_symbols()
         constraints, costs = problem.boundaries, problem.costs
@@ -588,71 +506,3 @@ class Transcription:
         return symbols, places, fixed, np.array(values)
 
     # -- bounds ------------------------------------------------------------
-    def _bound_variables(self) -> None:
-        program = self.program
-        lower, upper = program.lower, program.upper
-
-        def put(entries: Array, bounds: Range) -> None:
-            lower[entries], upper[entries] = bounds
-
-        for indices in self.phases:
-            phase, functions = indices.phase, indices.functions
-            groups: tuple[tuple[Array, Sequence[Variable]], ...] = (
-                (indices.states, functions.states),
-                (indices.controls, functions.controls),
-                (indices.algebraics, functions.algebraics),
-            )
-            for entries, variables in groups:
-                for k, variable in enumerate(variables):
-                    put(entries[:, k], variable.bounds)
-            names = [v.name for v in functions.states]
-            for where, ranges, node in (
-                ("start", phase.start_bounds, 0),
-                ("end", phase.end_bounds, -1),
-            ):
-                for name, (low, high) in ranges.items():
-                    entry = (
-                        indices.endpoints[where, name]
-                        if (where, name) in indices.endpoints
-                        else indices.states[node, names.index(name)]
-                    )
-                    lower[entry] = max(lower[entry], low)
-                    upper[entry] = min(upper[entry], high)
-            self._hold(indices)
-            for k, ends in ((0, phase.start_range), (-1, phase.end_range)):
-                if indices.times[k] >= 0:
-                    put(indices.times[k : k + 1] if k == 0 else indices.times[-1:], ends)
-        for place, variable in zip(self.parameters, self.problem.parameters(), strict=True):
-            put(np.array([place]), variable.bounds)
-
-    def _hold(self, indices: PhaseIndices) -> None:
-        """Quantities that the structure keeps at a limit within a section."""
-        program, layout = self.program, indices.layout
-        for s, section in enumerate(layout.mesh.sections):
-            rates = np.flatnonzero(layout.rate_section == s)
-            for held in section.held:
-                if held.kind == "control":
-                    entries = indices.controls[rates, held.number]
-                elif held.kind == "state":
-                    entries = indices.states[layout.rate_state[rates], held.number]
-                else:
-                    rows = indices.path_rows[rates, held.number]
-                    limit = (program.row_lower if held.side < 0 else program.row_upper)[rows]
-                    program.row_lower[rows] = program.row_upper[rows] = limit
-                    continue
-                limit = (program.lower if held.side < 0 else program.upper)[entries]
-                program.lower[entries] = program.upper[entries] = limit
-
-
-def _direct(
-    numbers: Array, offset: int, ny: int, row: list[Array], place: list[Array], weight: list[Array]
-) -> None:
-    """Outputs ``offset`` on of every node, straight to rows of their own."""
-    n, m = numbers.shape
-    row.append(numbers.ravel())
-    place.append((np.arange(n)[:, None] * ny + offset + np.arange(m)).ravel())
-    weight.append(np.ones(n * m))
-
-
-def _joined(parts: Sequence[Array]) -> Array:
-    return np.concatenate(parts) if parts else np.empty(0)

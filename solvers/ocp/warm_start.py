@@ -18,8 +18,9 @@ from .costates import node_durations, node_rows, row_multipliers
 from .functions import PhaseFunctions
 from .guess import initial_guess, resampled_guess
 from .mesh import Mesh, Section
+from .numbering import PhaseIndices
 from .trajectory import PhaseTrajectory
-from .transcription import PhaseIndices, Transcription
+from .transcription import Transcription
 from .variables import Variable
 
 if TYPE_CHECKING:
