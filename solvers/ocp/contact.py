@@ -90,7 +90,7 @@ class Ground:
         pressed = root * (drive + ca.sqrt(drive**2 + corner)) / 2
         slip = velocity + normal * rate
         sliding = ca.sqrt(ca.sumsqr(slip) + self.slip_velocity**2)
-        return normal * pressed - slip * (self.friction * pressed / sliding)
+        return ca.SX(normal * pressed - slip * (self.friction * pressed / sliding))
 
 
 def contact_nodes(robot: Any) -> tuple[str, ...]:

@@ -198,13 +198,13 @@ class Layout:
     def state_times(self, boundaries: Array) -> Array:
         """(S,) times of the state nodes for times of the section boundaries."""
         b = np.asarray(boundaries)
-        return b[self.state_section] + self.state_place * np.diff(b)[self.state_section]
+        return np.asarray(b[self.state_section] + self.state_place * np.diff(b)[self.state_section])
 
     def rate_times(self, boundaries: Array) -> Array:
         """(R,) times of the rate nodes."""
         b = np.asarray(boundaries)
-        return b[self.rate_section] + self.rate_place * np.diff(b)[self.rate_section]
+        return np.asarray(b[self.rate_section] + self.rate_place * np.diff(b)[self.rate_section])
 
     def interval_times(self, boundaries: Array) -> Array:
         """(N+1,) times of the ends of intervals."""
-        return self.state_times(boundaries)[self.interval_starts]
+        return np.asarray(self.state_times(boundaries)[self.interval_starts])

@@ -37,7 +37,7 @@ def overshoot_limit(tolerance: float) -> float:
 
 def measure(error: IntervalErrors) -> Array:
     """(N,) largest relative error of states or integrals on each interval."""
-    return np.maximum(np.max(error.dynamics, axis=1, initial=0.0), error.cost)
+    return np.asarray(np.maximum(np.max(error.dynamics, axis=1, initial=0.0), error.cost))
 
 
 def bad_intervals(error: IntervalErrors, tolerance: float, optimality: bool) -> Array:
