@@ -1,0 +1,139 @@
+"""The ladder of :mod:`.supporting`: from soft ground with rounded corners to the robot's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..fixed_program import FixedProgram
+from ..problem import OptimalControlProblem
+from ..status import Status
+from .supporting import LADDER, Softness, set_softness
+
+if TYPE_CHECKING:
+    from ..solution import Solution
+
+FIRST_BARRIER = 1e-4
+"""Guesses are close and few limits matter: a large barrier would only drive them apart."""
+
+
+@dataclass(frozen=True)
+class SupportRung:
+    """One step of the ladder and how it ended.
+
+    ``asked`` is false for a step in between; ``cost`` means nothing if it has failed.
+    """
+
+    softness: Softness
+    asked: bool
+    status: Status
+    cost: float
+    iterations: int
+    seconds: float
+
+    def __str__(self) -> str:
+        mark = "" if self.asked else " (in between)"
+        end = f"cost {self.cost:.6g}" if self.status.converged else self.status.value
+        return f"{self.softness}{mark}: {end}, {self.iterations} iterations, {self.seconds:.1f} s"
+
+
+@dataclass(frozen=True)
+class SupportLadder:
+    """What :func:`support_ladder` gave.
+
+    Attributes
+    ----------
+    solution:
+        Of the stiff ground, re-simulated and judged; of the last rung that was solved, and
+        sealed, if the top was not reached.
+    rungs:
+        Every step in order.
+    reached:
+        Whether the program of the last rung that was asked for is solved.
+    """
+
+    solution: Solution
+    rungs: tuple[SupportRung, ...]
+    reached: bool
+
+    def __str__(self) -> str:
+        lines = [f"{k:3d}. {rung}" for k, rung in enumerate(self.rungs, 1)]
+        lines.append("the stiff ground is reached" if self.reached else "NOT reached")
+        return "\n".join(lines)
+
+
+def support_ladder(
+    problem: OptimalControlProblem,
+    ladder: Sequence[Softness] = LADDER,
+    *,
+    mesh: Any = 40,
+    tolerance: float = 1e-3,
+    verify: bool = True,
+    halvings: int = 4,
+    iterations: int = 80,
+    progress: Any = False,
+    **options: Any,
+) -> SupportLadder:
+    """Solve on softer ground first, then on ever stiffer one, each from the motion before.
+
+    A rung that fails is approached in steps of half the way, geometrically.
+
+    Parameters
+    ----------
+    problem:
+        From :func:`.supporting`; it is left with the ground of the last rung.
+    ladder:
+        From soft to stiff.
+    mesh:
+        As of :func:`~bestiary.solvers.ocp.solve`; the same for all rungs.
+    tolerance, verify:
+        Of the re-simulation of the top; without it the solution stays sealed.
+    halvings:
+        How often the way to a rung may be halved.
+    iterations:
+        Most iterations of a step.
+    progress:
+        Called with each iterate; a true result stops.
+    options:
+        Of the last :func:`~bestiary.solvers.ocp.solve`.
+    """
+    watch = progress if callable(progress) else None
+    set_softness(problem, ladder[0])
+    program = FixedProgram(problem, mesh)
+    rungs: list[SupportRung] = []
+    at: Softness | None = None
+    for target in ladder:
+        step, halved = 1.0, 0
+        while at != target:
+            wanted = target if at is None or step == 1.0 else at.towards(target, step)
+            set_softness(problem, wanted)
+            made = program.solve(
+                iterations=iterations, options={"mu_init": FIRST_BARRIER}, watch=watch
+            )
+            rungs.append(
+                SupportRung(
+                    wanted, wanted == target, made.status, made.cost, made.iterations, made.seconds
+                )
+            )
+            if made.status.converged:
+                at, step = wanted, 1.0 if halved == 0 else min(1.0, 2 * step)
+                continue
+            halved, step = halved + 1, step / 2
+            if at is None or halved > halvings or made.status is Status.INTERRUPTED:
+                return SupportLadder(program.solution(made), tuple(rungs), False)
+    solution = program.solution()
+    if verify:
+        solution = problem.solve(
+            mesh=mesh,
+            guess=solution,
+            tolerance=tolerance,
+            **{
+                "refine_mesh": False,
+                "knots": False,
+                "solver_options": {"mu_init": FIRST_BARRIER},
+                "progress": progress,
+                **options,
+            },
+        )
+    return SupportLadder(solution, tuple(rungs), True)
