@@ -46,6 +46,7 @@ TAILS = ("articulated", "continuum")
 FORMULATIONS = ("reduced", "full")
 COSTS = ("effort", "time", "smoothness")
 GUESSES = ("swing", "line")
+END_TAILS = ("straight", "free")
 
 MOMENT_LIMIT = TORQUE_LIMIT / 4
 """Largest bending moment of a segment [N m]: what the four links of the default tail share."""
@@ -85,9 +86,10 @@ def righting(
     moment_limit: float = MOMENT_LIMIT,
     bending_limit: float = BENDING_LIMIT,
     tolerance: float | None = None,
+    end_tail: str = "straight",
     guess: str = "swing",
 ) -> OptimalControlProblem:
-    """Turn the falling rat upright, from the tail straight to the tail straight.
+    """Turn the falling rat upright, beginning with the tail straight and at rest.
 
     Parameters
     ----------
@@ -114,6 +116,10 @@ def righting(
         Of each bending coordinate [N m] and of each segment [rad].
     tolerance:
         Of the attitude at the end [rad]; None: exactly upright.
+    end_tail:
+        ``"straight"`` or ``"free"`` at the end, where it rests against the body.  Pitch
+        comes from bending the tail and is soon used up, since a curled tail has little
+        inertia: some 25 degrees with the default limits.
     guess:
         ``"swing"``: the tail turns on a cone; ``"line"``: the body turns steadily and the
         tail is all but straight (a hundredth of a radian a link or less).  An exactly
@@ -135,6 +141,7 @@ def righting(
         ("cost", cost, COSTS),
         ("formulation", formulation, FORMULATIONS),
         ("guess", guess, GUESSES),
+        ("end_tail", end_tail, END_TAILS),
     ):
         if value not in known:
             raise OptimalControlError(
@@ -160,8 +167,10 @@ def righting(
     flight.start_orientation(quaternion=start.quaternion)
     flight.end_orientation(quaternion=upright.quaternion, tolerance=tolerance)
     shape = Shape(flight, robot)
-    for ends in (flight.start, flight.end):
-        ends(**dict.fromkeys((*shape.coordinates, *shape.rates), 0.0))
+    flight.start(**dict.fromkeys((*shape.coordinates, *shape.rates), 0.0))
+    flight.end(**dict.fromkeys(shape.rates, 0.0))
+    if end_tail == "straight":
+        flight.end(**dict.fromkeys(shape.coordinates, 0.0))
     _limit(shape, moment_limit, bending_limit)
     weights = dict(WEIGHTS[cost])
     weights["effort"] = weights["effort"] if effort_weight is None else effort_weight
@@ -169,7 +178,7 @@ def righting(
         weights["smoothness"] if smoothness_weight is None else smoothness_weight
     )
     _minimize(shape, weights, moment_limit)
-    swing(shape, start, upright, SWING if guess == "swing" else LINE)
+    swing(shape, start, upright, SWING if guess == "swing" else LINE, end_tail == "free")
     return problem
 
 
@@ -266,11 +275,12 @@ def _minimize(shape: Shape, weights: dict[str, float], moment: float) -> None:
         problem.minimize(weights["time"] * phase.duration, "time")
 
 
-def swing(shape: Shape, start: Attitude, end: Attitude, bending: float) -> None:
+def swing(shape: Shape, start: Attitude, end: Attitude, bending: float, free: bool = False) -> None:
     """Guess a swing: each segment on a loop that turns the body towards the end.
 
     About the long axis y the tail turns on a cone against the body; about x and z each
-    segment swings a quarter of a turn behind the one before.
+    segment swings a quarter of a turn behind the one before, or, with a ``free`` end,
+    all bend one way against the body.
     """
     phase = shape.phase
     if phase.duration_range[0] == phase.duration_range[1]:
@@ -284,13 +294,15 @@ def swing(shape: Shape, start: Attitude, end: Attitude, bending: float) -> None:
     axis = np.array([0.0, 1.0, 0.0]) if size < 1e-9 else axis / size
     turn = 2 * math.pi * TURNS * times / length
     envelope = bending / shape.links * np.sin(math.pi * times / length) ** 2
+    share = times / length
+    ramp = bending / shape.links * share**3 * (10 - 15 * share + 6 * share**2)
     phase.guess(times=times)
     for k in range(shape.segments):
         lag = k * math.pi / 2
-        about_x = abs(axis[1]) * np.cos(turn) + axis[0] * np.sin(turn - lag)
-        about_z = axis[1] * np.sin(turn) + axis[2] * np.sin(turn - lag)
-        for place, value in ((2 * k, about_x), (2 * k + 1, about_z)):
-            position = envelope * value
+        loop = -ramp if free else envelope * np.sin(turn - lag)
+        about_x = envelope * abs(axis[1]) * np.cos(turn) + axis[0] * loop
+        about_z = envelope * axis[1] * np.sin(turn) + axis[2] * loop
+        for place, position in ((2 * k, about_x), (2 * k + 1, about_z)):
             rate = np.gradient(position, times)
             phase.guess(
                 **{

@@ -76,6 +76,7 @@ def test_nonsense_is_refused():
         ({"formulation": "half"}, "reduced, full"),
         ({"guess": "none"}, "swing, line"),
         ({"tail": "bushy"}, "articulated, continuum"),
+        ({"end_tail": "up"}, "straight, free"),
     ):
         with pytest.raises(OptimalControlError, match=message):
             righting(robot, **options)
@@ -108,6 +109,14 @@ def test_reduced_and_full_model_find_the_same_motion(spin):
         solution, flown = judged(robot, problem)
         found[formulation] = solution.cost, flown.q.values[-1, :4]
     assert found["full"][0] == pytest.approx(found["reduced"][0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_bending_the_tail_pitches_the_body():
+    robot = flying("rat_2_4")
+    problem = righting(robot, roll=0.0, pitch=math.radians(25), end_tail="free")
+    _, flown = judged(robot, problem)
+    assert abs(flown.q.values[-1, 7]) > 0.3
 
 
 @pytest.mark.slow
