@@ -162,6 +162,21 @@ class JointTracker:
         """Inputs (nu,) at time t and state (q, p), within their limits."""
         return self._inputs(t, q, p)[0]
 
+    def accelerate(self, q: Array, p: Array, wanted: Array) -> Array:
+        """Inputs (nu,) that give the tracked coordinates the accelerations ``wanted``.
+
+        The law without its own feedback, for whoever closes another loop around it.
+        Within the limits as in the law.
+        """
+        q, p = np.asarray(q, dtype=float), np.asarray(p, dtype=float)
+        if self._call is not None:
+            as_it_is = np.concatenate([q[self._places], p[self.split.tracked], wanted])
+            return self._call(q, p, as_it_is, self.gains, self.limits)[0]
+        inputs = self._full.copy()
+        carrying, driving = self.split.forces(self.robot, q, p, wanted)
+        inputs[self.split.columns] = _limited(carrying, driving, self.limits)
+        return inputs
+
     def unlimited(self, t: float, q: Array, p: Array) -> Array:
         """Inputs (nu,) that would follow the reference exactly."""
         return self._inputs(t, q, p)[1]
