@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..fixed_program import FixedProgram
 from ..problem import OptimalControlProblem
 from ..status import Status
@@ -14,6 +16,8 @@ from .supporting import LADDER, Softness, set_softness
 if TYPE_CHECKING:
     from ..solution import Solution
 
+SHORTEST, GROWTH, LONGEST = 5e-4, 1.6, 0.04
+"""Intervals at the ends of a phase [s], how they grow, and those in the middle."""
 FIRST_BARRIER = 1e-4
 """Guesses are close and few limits matter: a large barrier would only drive them apart."""
 
@@ -67,7 +71,7 @@ def support_ladder(
     problem: OptimalControlProblem,
     ladder: Sequence[Softness] = LADDER,
     *,
-    mesh: Any = 40,
+    mesh: Any = None,
     tolerance: float = 1e-3,
     verify: bool = True,
     halvings: int = 4,
@@ -86,7 +90,9 @@ def support_ladder(
     ladder:
         From soft to stiff.
     mesh:
-        As of :func:`~bestiary.solvers.ocp.solve`; the same for all rungs.
+        As of :func:`~bestiary.solvers.ocp.solve`; the same for all rungs.  By default
+        :func:`graded`: the ground answers the first and the last torques within
+        milliseconds, and hardly feels those in between.
     tolerance, verify:
         Of the re-simulation of the top; without it the solution stays sealed.
     halvings:
@@ -99,6 +105,8 @@ def support_ladder(
         Of the last :func:`~bestiary.solvers.ocp.solve`.
     """
     watch = progress if callable(progress) else None
+    if mesh is None:
+        mesh = graded(problem.phases[0].duration_range[0])
     set_softness(problem, ladder[0])
     program = FixedProgram(problem, mesh)
     rungs: list[SupportRung] = []
@@ -127,13 +135,23 @@ def support_ladder(
         solution = problem.solve(
             mesh=mesh,
             guess=solution,
+            duals=True,
             tolerance=tolerance,
-            **{
-                "refine_mesh": False,
-                "knots": False,
-                "solver_options": {"mu_init": FIRST_BARRIER},
-                "progress": progress,
-                **options,
-            },
+            **{"refine_mesh": False, "knots": False, "progress": progress, **options},
         )
     return SupportLadder(solution, tuple(rungs), True)
+
+
+def graded(duration: float) -> list[float]:
+    """Ends of intervals, as fractions: short at both ends of a phase, long in the middle.
+
+    Parameters
+    ----------
+    duration:
+        Of the phase [s].
+    """
+    widths = [SHORTEST]
+    while sum(widths) < duration / 2:
+        widths.append(min(widths[-1] * GROWTH, LONGEST))
+    half = np.concatenate([[0.0], np.cumsum(widths)]) / (2 * sum(widths))
+    return [*half.tolist(), *(1.0 - half[-2::-1]).tolist()]

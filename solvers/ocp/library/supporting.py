@@ -5,8 +5,11 @@ tail.  The tail's torques may change only at finite rates; what they do shows at
 
     effort     integral of  sum_i |tau_i / n|^2 / moment_limit^2   dt
     unrest     integral of  |omega|^2                              dt   (omega in rad/s)
-    haste      integral of  sum_i |tau_i' / n|^2 / (moment_limit / 0.05 s)^2  dt, with a small weight
-    swinging   integral of  sum_i |n r_i'|^2                       dt, with a small weight
+    haste      integral of  sum_i |tau_i' / n|^2 / (moment_limit / 0.05 s)^2   dt
+    swinging   integral of  sum_i |n r_i'|^2                       dt
+
+The last two have small weights.  Without them a motion that swings the tail in the air and
+one that presses it on the ground cost about the same, and a solver wanders between them.
 
 The full model with contact at feet and tail is the dynamics; contact sets in by a ladder,
 :func:`support_ladder`, from soft and rounded to the robot's own.
@@ -15,7 +18,7 @@ The full model with contact at feet and tail is the dynamics; contact sets in by
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -23,6 +26,7 @@ import casadi as ca
 import numpy as np
 
 from ...kangaroo_rat import TORQUE_LIMIT
+from ...references import segment_links
 from ..contact import RELAXATION, SMALLEST_RELAXATION, add_robot_in_contact, declare_contact
 from ..errors import OptimalControlError
 from ..flight import BASE
@@ -284,7 +288,7 @@ def balance(robot: Any, tilt: float = 0.0) -> tuple[Array, Array]:
     q[0], q[1] = math.cos(tilt / 2), math.sin(tilt / 2)
     still, none = np.zeros(len(robot.velocities)), np.zeros(len(robot.inputs))
     z, bend = 6, 7
-    links = 1 if "u_1" in robot.coordinates.names else _links(robot)
+    links = links_of_segment(robot)
 
     def missing(height: float, bending: float) -> Array:
         q[z], q[bend] = height, bending / links
@@ -313,7 +317,6 @@ def balance(robot: Any, tilt: float = 0.0) -> tuple[Array, Array]:
     )
 
 
-def _links(robot: Any) -> int:
-    from ...references import segment_links
-
-    return segment_links(robot, 1)
+def links_of_segment(robot: Any) -> int:
+    """Links of a segment that share its angles; 1 for an arc."""
+    return segment_links(robot, 1) if "alpha_1" in robot.coordinates.names else 1
