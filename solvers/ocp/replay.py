@@ -31,7 +31,7 @@ STIFF_TOLERANCE = 1e-8
 """The same where the phase is stiff."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PhaseReplay:
     """Errors of one phase, relative to the sizes of its states.
 
@@ -55,6 +55,13 @@ class PhaseReplay:
     times: Array
     converged: bool
     states: Array
+
+    def __repr__(self) -> str:
+        accurate = "" if self.converged else ", not converged"
+        return (
+            f"PhaseReplay(segments to {self.worst_segment:.1e}, open loop to "
+            f"{self.worst_open_loop:.1e}, {len(self.times)} intervals{accurate})"
+        )
 
     @property
     def worst_segment(self) -> float:
