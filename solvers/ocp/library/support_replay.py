@@ -78,7 +78,7 @@ def tracked(
     torso_mass:
         True mass of the torso, as a part of the one that the controller believes in.
     push:
-        Angular velocity about x that the rat has at the start, turning about its heels
+        Angular velocity about x that the torso has at the start, turning about its heels
         [rad/s]; positive: backwards.
     samples:
         Times in the result.
@@ -88,7 +88,7 @@ def tracked(
         robot,
         references(solution),
         SETTLING_TIME,
-        limits=TORQUE_LIMIT / 4 * links_of_segment(robot),
+        limits=_limit(robot),
     )
     mass = float(robot.parameters["torso_mass"]) * torso_mass
     true = robot.with_parameters(torso_mass=mass)
@@ -102,9 +102,7 @@ def without_tail(solution: Solution, *, rest: float = 0.0, samples: int = 401) -
     place = BASE + 1
     q[place:] = 0.0
     q[place] = RAISED / links_of_segment(robot)
-    tracker = JointTracker(
-        robot, {}, SETTLING_TIME, rest=q, limits=TORQUE_LIMIT / 4 * links_of_segment(robot)
-    )
+    tracker = JointTracker(robot, {}, SETTLING_TIME, rest=q, limits=_limit(robot))
     return _simulate(robot, q, tracker, solution.duration() + rest, samples)
 
 
@@ -155,6 +153,10 @@ def _run(
         arm = robot.node_pose("torso", q)[:3, :3].T @ heel
         p[0] = push
         p[3:BASE] = -np.cross(p[:3], [0.0, arm[1], arm[2]])
+        # and the tail bends so that its end neither leaves the ground nor strikes it
+        tip = str(robot.meta["contacts"][-1])
+        up = robot.node_pose(tip, q)[2, :3] @ robot.node_jacobian(tip, q)[3:]
+        p[BASE] = -(up @ p) / up[BASE]
     return _simulate(robot, q, law, duration, samples, p)
 
 

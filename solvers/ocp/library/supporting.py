@@ -42,6 +42,8 @@ HEEL = 0.015
 """How far the heels are before the torso's centre of mass [m]."""
 CONE = math.radians(5.0)
 """Half angle of the cone about the vertical in which the torso has to be [rad]."""
+MARGIN = 0.5
+"""A restoration ends within this part of the cone: what follows it is not exact."""
 LEANING = math.radians(15.0)
 """How far the torso leans back at the start of a restoration [rad]."""
 MOMENT_LIMIT = TORQUE_LIMIT / 4
@@ -140,8 +142,8 @@ def supporting(
         ``"articulated"`` or ``"continuum"``; links of each segment.
     task:
         ``"hold"``: from static balance with the torso level, stay within the cone at all
-        times.  ``"restore"``: from static balance leaning back on the tail, end within the
-        cone, all but at rest.
+        times.  ``"restore"``: from static balance leaning back on the tail, end within half
+        the cone, all but at rest.
     heel:
         How far the heels are before the torso's centre of mass [m].
     duration:
@@ -193,7 +195,7 @@ def supporting(
     widest = cone if task == "hold" else max(cone, leaning) + math.radians(2.0)
     phase.path("cosine_of_tilt", upright, low=math.cos(widest), unit="1")
     if task == "restore":
-        problem.constrain("tilt_at_end", phase.final(upright), low=math.cos(cone))
+        problem.constrain("tilt_at_end", phase.final(upright), low=math.cos(MARGIN * cone))
         phase.end(**dict.fromkeys(robot.velocities.names[:3], (-0.05, 0.05)))
         phase.end(**dict.fromkeys(shape.rates, (-0.05, 0.05)))
     _minimize(phase, shape, {**WEIGHTS, **(weights or {})}, limit)
