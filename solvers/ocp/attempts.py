@@ -30,6 +30,8 @@ FEWEST_WARM = 60
 """Iterations that a warm start may use at least; it is meant to be short."""
 RIPPLE = 1e-2
 """Disturbance of a guess that led nowhere, as a part of the variables' scales."""
+BRIEF = 100
+"""Iterations of a brief attempt."""
 FINAL = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.TOO_FEW_FREEDOMS)
 """What another attempt would not change."""
 
@@ -65,6 +67,7 @@ def solve_mesh(
     watch: Watch | None,
     stop: Stop,
     duals: tuple[Array, Array] | None = None,
+    brief: bool = False,
 ) -> tuple[Outcome, str]:
     """Solve a program by as many attempts as it takes.
 
@@ -79,6 +82,8 @@ def solve_mesh(
         its way.
     fresh:
         Gives the guess that the user stated, on this mesh; None if the program has it.
+    brief:
+        Whether there is another way than this mesh, so that few attempts are made.
     duals:
         Multipliers of rows and bounds to begin with, for the first attempt.
 
@@ -92,18 +97,19 @@ def solve_mesh(
     attempts = [Attempt("", lambda: given, warm)]
     if warm:
         attempts.append(Attempt("a cold start", lambda: given, options=adaptive))
-    if warm and fresh is not None:
+    if warm and fresh is not None and not brief:
         attempts.append(Attempt("the first guess on the finer mesh", fresh))
     stated = fresh if warm and fresh is not None else (lambda: given)
-    attempts.append(
-        Attempt("a disturbed guess", lambda: rippled(program, stated()), options=adaptive)
-    )
+    if not brief:
+        attempts.append(
+            Attempt("a disturbed guess", lambda: rippled(program, stated()), options=adaptive)
+        )
     left, seconds = int(solver.get("iterations", 1000)), solver.get("seconds")
     begun = time.perf_counter()
     first: Outcome | None = None
     spent = 0
     for k, attempt in enumerate(attempts):
-        allowed = left
+        allowed = left if not brief else min(left, max(BRIEF, 3 * usual))
         if k + 1 < len(attempts):
             share = max(FEWEST_WARM, 3 * usual) if warm and k == 0 else left
             allowed = min(left, share, max(FEWEST_WARM, int(FIRST_SHARE * left)))

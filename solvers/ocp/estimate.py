@@ -25,6 +25,8 @@ Array: TypeAlias = np.ndarray
 
 EXTRA_POINTS = 2
 NEWTON_STEPS = 8
+STILL = 1e-2
+"""A control that changes by a smaller part of its size does not change."""
 
 
 class _Mapped:
@@ -36,7 +38,7 @@ class _Mapped:
         sizes = [function.nnz_in(k) for k in range(function.n_in())]
         self._inputs = [np.zeros((count, size)) for size in sizes]
         for k, array in enumerate(self._inputs):
-            self._buffer.set_arg(k, memoryview(array))
+            self._buffer.set_arg(k, memoryview(array))  # type: ignore[call-arg,arg-type]
         self._shapes = [(count, function.nnz_out(k)) for k in range(function.n_out())]
 
     def __call__(self, *values: Array) -> list[Array]:
@@ -44,7 +46,7 @@ class _Mapped:
             own[...] = np.asarray(value).reshape(own.shape)
         results = [np.empty(shape) for shape in self._shapes]
         for k, array in enumerate(results):
-            self._buffer.set_res(k, memoryview(array))
+            self._buffer.set_res(k, memoryview(array))  # type: ignore[call-arg,arg-type]
         self._trigger()
         return results
 
@@ -141,7 +143,11 @@ def state_sizes(motion: PhaseTrajectory, scale: Array) -> Array:
 
 
 def interval_errors(
-    evaluator: Evaluator, motion: PhaseTrajectory, scale: Array, cost_size: float
+    evaluator: Evaluator,
+    motion: PhaseTrajectory,
+    scale: Array,
+    cost_size: float,
+    path_sizes: Array | None = None,
 ) -> IntervalErrors:
     """Errors of all intervals of a phase.
 
@@ -153,6 +159,8 @@ def interval_errors(
         (nx,) scales of the states.
     cost_size:
         Size of the cost.
+    path_sizes:
+        (np,) scales of the path constraints; their largest values by default.
     """
     functions, layout = evaluator.functions, motion.layout
     count = len(layout.intervals)
@@ -191,7 +199,7 @@ def interval_errors(
             cost[own] = np.maximum(cost[own], np.max(gap, axis=1))
     bad = ~np.isfinite(dynamics)
     dynamics[bad] = np.inf
-    overshoot, names = _overshoots(evaluator, motion, sizes)
+    overshoot, names = _overshoots(evaluator, motion, sizes, path_sizes)
     return IntervalErrors(
         dynamics,
         np.where(np.isfinite(cost), cost, np.inf),
@@ -237,7 +245,7 @@ def _shooting_quadrature(evaluator: Evaluator, motion: PhaseTrajectory, name: st
 
 
 def _overshoots(
-    evaluator: Evaluator, motion: PhaseTrajectory, sizes: Array
+    evaluator: Evaluator, motion: PhaseTrajectory, sizes: Array, path_sizes: Array | None
 ) -> tuple[Array, list[str]]:
     """Largest relative violation of limits between nodes, and of what."""
     functions, layout = evaluator.functions, motion.layout
@@ -268,6 +276,8 @@ def _overshoots(
         for k, path in enumerate(functions.phase.paths):
             low, high = path.bounds
             size = _range(low, high, found[..., k])
+            if path_sizes is not None and (low == high or not np.isfinite(high - low)):
+                size = max(size, float(path_sizes[k]))  # where it is zero it has no size
             consider(found[..., k], low, high, size, path.name)
     return worst, names
 
@@ -280,14 +290,19 @@ def _range(low: float, high: float, values: Array) -> float:
     return max(float(np.max(np.abs(finite), initial=0.0)), 1e-3)
 
 
+def control_ranges(values: Array) -> Array:
+    """(nu,) ranges of controls; one that hardly changes is measured by its size."""
+    spread = np.maximum(np.ptp(values, axis=0), STILL * np.max(np.abs(values), axis=0))
+    return np.asarray(np.where(spread > 0, spread, 1.0))
+
+
 def _suboptimality(motion: PhaseTrajectory) -> Array:
     """(N,) see :class:`IntervalErrors`."""
     layout = motion.layout
     result = np.zeros(len(layout.intervals))
     if layout.scheme.shoots or not motion.controls.shape[1]:
         return result
-    spread = np.ptp(motion.controls, axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = control_ranges(motion.controls)
     shares = np.diff(motion.edges) / (motion.end - motion.start)
     for k, interval in enumerate(layout.intervals):
         nodes = layout.scheme.basis(interval.degree).rates

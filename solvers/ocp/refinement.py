@@ -60,6 +60,13 @@ MOST_TRIES = 2
 """Times that knots are tried."""
 MOST_DOUBLINGS = 2
 """Times that a first mesh on which nothing converged is doubled."""
+WORSE = 30.0
+"""A mesh whose errors have grown by this factor is given up."""
+TRUSTED = 10.0
+"""Multipliers are believed on meshes with errors below this many tolerances."""
+NEAR, CLOSING = 5.0, 3.0
+"""No knots are placed where the mesh is within 5 times its tolerances, or where the last
+round brought it closer by a factor of 3: what is smooth enough needs none."""
 SETTLED = 3.0
 """The cost has settled if the last mesh moved it by no more than this many tolerances."""
 PATIENCE = 2
@@ -171,9 +178,11 @@ def refine(
     seen: list[Structure] | None = None
     cost_size: float | None = None
     mesh_error = np.inf
-    weight = bias = 0.0
+    weight = least_weight = weight_before = 0.0
     closest: Refined | None = None
-    distance = np.inf
+    accepted: Refined | None = None
+    distance = now_before = np.inf
+    closing = False
     note = ""
     current = list(meshes)
     source: tuple[Sequence[PhaseTrajectory], Array] | None = None
@@ -188,7 +197,7 @@ def refine(
         program.guess = np.clip(given, program.lower, program.upper)
         smoothing: list[Block] = []
         if best is not None and cost_size is not None:
-            weight = smoothing_weight(weight, bias / cost_size, mesh_error, options.tolerance)
+            weight = max(smoothing_weight(mesh_error), least_weight)
             smoothing = smoothing_blocks(transcription, cost_size * weight)
             program.blocks = (*program.blocks, *smoothing)
         scale(transcription, p, cost_size)
@@ -218,14 +227,20 @@ def refine(
             watch=watch,
             stop=stop,
             duals=start.multipliers(transcription) if start and source is None else None,
+            brief=smooth_best is not None and any(m.knots for m in current),
         )
         usual = outcome.iterations
-        bias = smoothing_cost(smoothing, outcome.x, p)
-        outcome.cost -= bias
+        outcome.cost -= smoothing_cost(smoothing, outcome.x, p)
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
         errors = [
-            interval_errors(e, m, program.variable_scale[i.states[0]], max(cost, 1e-8))
+            interval_errors(
+                e,
+                m,
+                program.variable_scale[i.states[0]],
+                max(cost, 1e-8),
+                program.row_scale[i.path_rows[0]] if len(i.path_rows) else None,
+            )
             for e, m, i in zip(
                 evaluators(transcription, outcome.x, p), motions, transcription.phases, strict=True
             )
@@ -269,7 +284,7 @@ def refine(
         valid = outcome.status.converged
         if valid and has_knots:
             mistakes = find_mistakes(transcription, outcome.x, p, outcome.row_multipliers)
-            if last.worst > np.sqrt(options.tolerance):
+            if last.worst > TRUSTED * options.tolerance:
                 # multipliers of so coarse a mesh say little
                 mistakes = [replace(m, released=()) for m in mistakes]
             if any(mistakes):
@@ -283,6 +298,9 @@ def refine(
                     ]
                     source = motions, outcome.x[transcription.parameters]
                     continue
+        if not valid and accepted is not None:
+            accepted.rounds = rounds
+            return accepted
         if not valid and has_knots and smooth_best is not None and not stop.is_set():
             note = "knots at the events of the motion were tried and given up"
             _LOG.info("mesh %d: its knots are given up", number)
@@ -297,15 +315,34 @@ def refine(
             best = closest or best
             best.rounds, best.note = rounds, f"mesh {number} could not be solved: {outcome.message}"
             return best
+        elif closest is not None and (
+            weight < weight_before and last.worst > WORSE * max(mesh_error, options.tolerance)
+        ):
+            # with less preference for smooth controls they chatter: back to where it was enough
+            _LOG.info("mesh %d: worse than the one before", number)
+            least_weight, best, before = weight_before, closest, None
+        elif (
+            accepted is None
+            and has_knots
+            and knotted_rounds >= PATIENCE
+            and _distance(last, options) > distance
+        ):
+            _LOG.info("mesh %d: its knots bring nothing", number)
+            note = "knots at the events of the motion were tried and given up"
+            given_up += 1
+            best = smooth_best or best
+            assert best is not None
+            knots_allowed, before, seen = given_up < MOST_TRIES, None, None
+            corrections = knotted_rounds = 0
         else:
+            weight_before = weight
             before, best = best, Refined(transcription, outcome, motions, rounds, False, note)
             if not has_knots:
                 smooth_best = best
             mesh_error = last.worst
-            now_at = max(
-                last.worst / options.tolerance,
-                last.overshoot / overshoot_limit(options.tolerance),
-            )
+            now_at = _distance(last, options)
+            closing = now_at < NEAR or now_at * CLOSING < now_before
+            now_before = now_at
             if now_at <= distance:
                 closest, distance = best, now_at
             cost_size = cost if cost > 1e-6 else None
@@ -315,7 +352,16 @@ def refine(
                 settled or (before is None and last.suboptimality <= options.tolerance)
             ):
                 best.reached = True
-                return best
+                arcs = _arcs(best, p) if knots_allowed and not has_knots else None
+                if arcs is None or accepted is not None or number == options.rounds:
+                    return best
+                # a limit that all nodes of an interval touch may be left within it
+                accepted = best
+                source = motions, outcome.x[transcription.parameters]
+                current, changed = _refined(best, rounds, options, arcs, always=True)
+                if not changed:
+                    return best
+                continue
         source = best.motions, best.outcome.x[best.transcription.parameters]
         if stop.is_set() or number == options.rounds:
             break
@@ -335,7 +381,7 @@ def refine(
                     s.signature == tuple((c.singular, c.held) for c in m.sections)
                     for s, m in zip(now, current, strict=True)
                 )
-                if not known and restructured < MOST_TRIES:
+                if not known and not closing and restructured < MOST_TRIES:
                     found = now
                     restructured += has_knots
                     knotted_rounds = 0
@@ -345,7 +391,25 @@ def refine(
             break
     if best is None:
         return Refined(transcription, outcome, motions, rounds, False, note)
-    return closest or best
+    return accepted or closest or best
+
+
+def _arcs(best: Refined, p: Array) -> list[Structure] | None:
+    """The structure of a motion if a limit of a state or path is active for some time."""
+    found = [
+        find_structure(e, m)
+        for e, m in zip(
+            evaluators(best.transcription, best.outcome.x, p), best.motions, strict=True
+        )
+    ]
+    limits = [h for s in found for held in s.held for h in held if h.kind != "control"]
+    few = all(len(s.times) <= MOST_KNOTS for s in found)
+    return found if limits and few and any(s.times for s in found) else None
+
+
+def _distance(last: Round, options: RefinementOptions) -> float:
+    """How many times its tolerances a mesh is off."""
+    return max(last.worst / options.tolerance, last.overshoot / overshoot_limit(options.tolerance))
 
 
 def _fill_guess(
@@ -387,6 +451,7 @@ def _refined(
     rounds: Sequence[Round],
     options: RefinementOptions,
     found: Sequence[Structure] | None,
+    always: bool = False,
 ) -> tuple[list[Mesh], bool]:
     """Next meshes, and whether they differ."""
     last = next(r for r in reversed(rounds) if r.outcome is best.outcome)
@@ -400,7 +465,7 @@ def _refined(
         bad = bad_intervals(error, options.tolerance, optimality)
         controls = best.transcription.phases[k].functions.controls
         bounds = np.array([v.bounds for v in controls]).reshape(-1, 2)
-        if found is not None and found[k].times and np.any(bad):
+        if found is not None and found[k].times and (always or np.any(bad)):
             next_mesh = mesh_with_knots(motion, found[k])
             next_mesh = fenced_mesh(next_mesh, motion, bounds)
         else:

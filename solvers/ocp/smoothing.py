@@ -18,7 +18,9 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .blocks import Block, NodeFunction
-from .transcription import PhaseIndices, Transcription
+from .estimate import control_ranges
+from .numbering import PhaseIndices
+from .transcription import Transcription
 
 Array: TypeAlias = np.ndarray
 
@@ -27,8 +29,6 @@ FEWEST_NODES = 3
 ERRORS = 10.0
 """Weight of the preference in errors of the last mesh."""
 LEAST, MOST = 1e-7, 1e-2
-HARMLESS = 0.1
-"""The preference may stay as it is while it moves the cost by this part of the tolerance."""
 
 
 @lru_cache(maxsize=64)
@@ -41,18 +41,9 @@ def _roughness(nodes: tuple[float, ...], order: int) -> NodeFunction:
     return NodeFunction(f"roughness_{len(c)}", values, ca.SX(0, 1), ca.sumsqr(top))
 
 
-def smoothing_weight(before: float, bias: float, error: float, tolerance: float) -> float:
-    """Weight of the preference, relative to the cost.
-
-    Parameters
-    ----------
-    before, bias:
-        The weight on the last mesh, and what it added to the cost, relative to it.
-    error, tolerance:
-        Of the last mesh, relative.
-    """
-    wanted = float(np.clip(ERRORS * error, LEAST, MOST))
-    return max(before, wanted) if bias <= HARMLESS * tolerance else wanted
+def smoothing_weight(error: float) -> float:
+    """Weight of the preference, relative to the cost, for the relative error of the last mesh."""
+    return float(np.clip(ERRORS * error, LEAST, MOST))
 
 
 def smoothing_blocks(transcription: Transcription, weight: float) -> list[Block]:
@@ -79,7 +70,7 @@ def _of_phase(transcription: Transcription, indices: PhaseIndices, weight: float
     if not count:
         return []
     values = program.guess[indices.controls]
-    spread = np.ptp(values, axis=0)
+    spread = control_ranges(values)
     b = layout.mesh.boundaries
     widths = np.diff(b)
     by_degree: dict[int, list[tuple[Array, float]]] = {}
@@ -88,7 +79,7 @@ def _of_phase(transcription: Transcription, indices: PhaseIndices, weight: float
         for k in range(count):
             low = program.lower[indices.controls[interval.rates, k]]
             high = program.upper[indices.controls[interval.rates, k]]
-            if spread[k] <= 0 or np.all(low == high):
+            if np.all(low == high):
                 continue
             entry = indices.controls[interval.rates, k], share / spread[k] ** 2
             by_degree.setdefault(interval.degree, []).append(entry)

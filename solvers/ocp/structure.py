@@ -28,6 +28,8 @@ CLOSEST = 2e-3
 """Events closer than this part of a phase are one."""
 FEWEST_RUNS = 4
 """As many short runs in a row are chatter."""
+TRANSITION = 0.02
+"""A stretch without a limit between two with limits is none if it is shorter, as a part."""
 MOSTLY = 0.85
 """A quantity is held where this part of the nodes of a section is at the limit."""
 
@@ -120,9 +122,15 @@ def _simplest(
         only_states = held[k] and all(h.kind != "control" for h in held[k])
         next_is_control = k + 1 < len(held) and any(h.kind == "control" for h in held[k + 1])
         unresolved = only_states and next_is_control and end - start < width
-        if held[k] == held[k - 1] and singular[k] == singular[k - 1]:
-            del times[k - 1], held[k], singular[k]
-        elif unresolved:  # a limit that is reached as a control reaches its own
+        between = k < len(times) and held[k - 1] and held[k + 1]
+        if between and not held[k] and not singular[k]:
+            if end - start < TRANSITION * (motion.end - motion.start):
+                # one limit takes over from another, smeared over a few intervals
+                times[k - 1 : k + 1] = [(start + end) / 2]
+                del held[k], singular[k]
+                continue
+        same = held[k] == held[k - 1] and singular[k] == singular[k - 1]
+        if same or unresolved:  # the latter: a limit that is reached as a control reaches its own
             del times[k - 1], held[k], singular[k]
         else:
             k += 1
@@ -137,6 +145,7 @@ def _independent(evaluator: Evaluator, held: list[Held]) -> tuple[Held, ...]:
     functions = evaluator.functions
     controls = tuple(h for h in held if h.kind == "control")
     fixed = {h.number for h in controls}
+    fixed |= {k for k, v in enumerate(functions.controls) if v.bounds[0] == v.bounds[1]}
     free = len(functions.controls) - len(fixed)
     kept = list(controls)
     for kind in ("path", "state"):

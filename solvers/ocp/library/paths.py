@@ -80,11 +80,12 @@ def zermelo_shear() -> OptimalControlProblem:
     problem = OptimalControlProblem(name="Zermelo in a shear flow")
     phase = problem.phase("sail")
     x, y = phase.states("x y", units="m")
-    (heading,) = phase.controls("heading", units="rad")
-    phase.dynamics({x: ca.cos(heading) - y, y: ca.sin(heading)})
+    ux, uy = phase.controls("ux uy", units="m/s")
+    phase.dynamics({x: ux - y, y: uy})
+    phase.path("speed", ux**2 + uy**2, None, 1.0)
     phase.start(x=3.66, y=-1.86)
     phase.end(x=0, y=0)
-    phase.guess(times=5.0, heading=2.0)
+    phase.guess(times=5.0)
     problem.minimize(phase.duration, "time")
     return problem
 
