@@ -16,6 +16,7 @@ def test_every_notebook_is_listed() -> None:
         "01_sea_lion",
         "02_kangaroo_rat",
         "04_optimal_control",
+        "05_righting",
     }
 
 
