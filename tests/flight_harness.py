@@ -38,7 +38,7 @@ robot_harness.MODELS.update(
         **{f"acrobat_{e}": lambda e=e: acrobat(e) for e in ("euler_zyx", "euler_xyz", "euler_zxz")},
         **{
             f"rat_{m}_{n}": lambda m=m, n=n: kangaroo_rat_articulated(m, n, contact=False)
-            for m, n in ((1, 2), (1, 4), (2, 2), (2, 4), (3, 4), (4, 1))
+            for m, n in ((1, 2), (1, 4), (2, 2), (2, 4), (3, 4))
         },
         **{f"arc_rat_{m}": lambda m=m: kangaroo_rat_continuum(m, contact=False) for m in (1, 2, 3)},
     }

@@ -100,15 +100,21 @@ def test_a_steady_turn_with_the_tail_all_but_straight_is_guess_enough(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spin", [(0.0, 0.0, 0.0), (2.0, 1.0, -1.0)])
-def test_reduced_and_full_model_find_the_same_motion(spin):
+def test_reduced_and_full_model_find_the_same_motion():
     robot = flying("rat_2_4")
     found = {}
     for formulation in ("reduced", "full"):
-        problem = righting(robot, formulation=formulation, spin=spin)
+        problem = righting(robot, formulation=formulation)
         solution, flown = judged(robot, problem)
         found[formulation] = solution.cost, flown.q.values[-1, :4]
-    assert found["full"][0] == pytest.approx(found["reduced"][0], rel=1e-4)
+    assert found["full"][0] == pytest.approx(found["reduced"][0], rel=1e-6)
+
+
+@pytest.mark.slow
+def test_a_tumbling_rat_keeps_its_momentum_and_rights_itself():
+    robot = flying("rat_2_4")
+    _, flown = judged(robot, righting(robot, spin=(0.0, 1.0, 0.0)))
+    assert np.linalg.norm(flown.momentum.values[0, :3]) > 1e-5
 
 
 @pytest.mark.slow
@@ -129,8 +135,8 @@ def test_least_time_is_shorter_than_the_time_of_least_effort():
 @pytest.mark.slow
 def test_a_finer_tail_with_as_many_links_is_never_less_smooth():
     costs = []
-    for name in ("rat_1_4", "rat_2_2", "rat_4_1"):
+    for name in ("rat_1_4", "rat_2_2"):
         robot = flying(name)
         problem = righting(robot, cost="smoothness", moment_limit=10.0)
         costs.append(problem.solve(mesh=16).cost)
-    assert costs[0] >= costs[1] * (1 - 1e-6) >= costs[2] * (1 - 2e-6)
+    assert costs[1] < costs[0]
