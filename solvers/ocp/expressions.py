@@ -158,9 +158,8 @@ def one_or_none(e: Any, convert: Callable[[Any], Any]) -> Any:
     """Arguments of undefined functions (the t of x(t)) and conditions have no value of their own."""
     import sympy
 
-    if isinstance(
-        e, sympy.logic.boolalg.Boolean | sympy.functions.elementary.piecewise.ExprCondPair
-    ):
+    conditions = sympy.logic.boolalg.Boolean | sympy.functions.elementary.piecewise.ExprCondPair
+    if isinstance(e, conditions) and not e.is_Symbol:  # a Symbol may stand for a truth value
         return None
     if e.is_Symbol:
         try:

@@ -58,7 +58,7 @@ MOST_CORRECTIONS = 4
 """Times that a structure is corrected before its knots are given up."""
 MOST_TRIES = 2
 """Times that knots are tried."""
-MOST_DOUBLINGS = 2
+MOST_DOUBLINGS = 1
 """Times that a first mesh on which nothing converged is doubled."""
 WORSE = 30.0
 """A mesh whose errors have grown by this factor is given up."""

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .nlp import NonlinearProgram
-from .transcription import Transcription
+from .transcription import PhaseIndices, Transcription
 from .variables import Variable
 
 Array: TypeAlias = np.ndarray
@@ -56,6 +56,7 @@ def scale(transcription: Transcription, p: Array, cost_size: float | None = None
         ):
             for k, variable in enumerate(variables):
                 s[entries[:, k]] = variable_size(variable, program.guess[entries[:, k]])
+        _sizes_from_dynamics(transcription, indices, p)
         for (_, name), entry in indices.endpoints.items():
             k = [v.name for v in functions.controls].index(name)
             s[entry] = s[indices.controls[0, k]]
@@ -69,6 +70,66 @@ def scale(transcription: Transcription, p: Array, cost_size: float | None = None
         s[place] = variable_size(variable, program.guess[[place]])
     _scale_rows(transcription, p)
     program.cost_scale = _cost_scale(program, p) if cost_size is None else cost_size
+
+
+def _sizes_from_dynamics(transcription: Transcription, indices: PhaseIndices, p: Array) -> None:
+    """Sizes of states and controls that neither guess nor bounds tell, from those that are known.
+
+    A speed is a length by a time: with the rates f of a phase of length T, an unknown w is
+    about s_x / (T |df_x/dw|) for a known state x, or, for a state, T |df_w/du| s_u for a
+    known u.  Sizes within ten times of 1 stay 1.
+    """
+    program, functions, block = transcription.program, indices.functions, indices.node_block
+    if block is None:
+        return
+    s, guess = program.variable_scale, program.guess
+    nx = len(functions.states)
+    tables = ((indices.states, functions.states), (indices.controls, functions.controls))
+    columns = [(table[:, k], v) for table, variables in tables for k, v in enumerate(variables)]
+    known = [v.nominal is not None or _is_told(v, guess[entries]) for entries, v in columns]
+    if all(known):
+        return
+    x = np.clip(
+        np.where(guess == 0.0, 0.1 * s, guess), program.lower, program.upper
+    )  # slopes at zero are often zero by accident
+    out, inputs = block.function.jacobian_pattern
+    values = np.abs(block.jacobian_values(x, p))
+    slopes = np.zeros((nx, len(columns)))
+    own = (out < nx) & (inputs < len(columns))
+    sizes = np.max(np.where(np.isfinite(values), values, 0.0), axis=1)
+    # the block's rates are those of a section times its length: all sections make the phase
+    slopes[out[own], inputs[own]] = sizes[own] * len(indices.layout.mesh.sections)
+    found = np.array([s[entries[0]] for entries, _ in columns])
+    for _ in range(len(columns)):
+        changed = False
+        for w in np.flatnonzero(~np.array(known)):
+            by_state = [
+                found[r] / slopes[r, w]
+                for r in range(nx)
+                if known[r] and slopes[r, w] > 0 and r != w
+            ]
+            by_rate = [
+                found[c] * slopes[w, c]
+                for c in range(len(columns))
+                if w < nx and known[c] and slopes[w, c] > 0 and c != w
+            ]
+            candidates = by_state or by_rate
+            if candidates:
+                found[w], known[w], changed = min(candidates), True, True
+        if not changed:
+            break
+    for w, (entries, variable) in enumerate(columns):
+        told = variable.nominal is not None or _is_told(variable, guess[entries])
+        if not told and not 0.1 <= found[w] <= 10.0:
+            s[entries] = float(np.clip(found[w], SMALLEST, LARGEST))
+
+
+def _is_told(variable: Variable, values: Array) -> bool:
+    """Whether a guess or bounds tell a variable's size."""
+    low, high = variable.bounds
+    return bool(np.any(values != 0.0)) or bool(
+        np.isfinite(low) and np.isfinite(high) and high > low
+    )
 
 
 def _scale_rows(transcription: Transcription, p: Array) -> None:

@@ -123,12 +123,12 @@ def _simplest(
         next_is_control = k + 1 < len(held) and any(h.kind == "control" for h in held[k + 1])
         unresolved = only_states and next_is_control and end - start < width
         between = k < len(times) and held[k - 1] and held[k + 1]
-        if between and not held[k] and not singular[k]:
-            if end - start < TRANSITION * (motion.end - motion.start):
-                # one limit takes over from another, smeared over a few intervals
-                times[k - 1 : k + 1] = [(start + end) / 2]
-                del held[k], singular[k]
-                continue
+        short = end - start < TRANSITION * (motion.end - motion.start)
+        if between and short and not held[k] and not singular[k]:
+            # one limit takes over from another, smeared over a few intervals
+            times[k - 1 : k + 1] = [(start + end) / 2]
+            del held[k], singular[k]
+            continue
         same = held[k] == held[k - 1] and singular[k] == singular[k - 1]
         if same or unresolved:  # the latter: a limit that is reached as a control reaches its own
             del times[k - 1], held[k], singular[k]

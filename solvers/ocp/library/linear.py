@@ -146,7 +146,7 @@ def tail_righting_energy() -> OptimalControlProblem:
     0.37699193, 1e-6, "refined here (Radau 4, 100 intervals: 0.376991821); 0.37699 Jacobson 1970"
 )
 def jacobson_singular() -> OptimalControlProblem:
-    """Bring a double integrator to rest at quadratic cost of the state alone: bang, then singular."""
+    """Bring a double integrator to rest at a cost of the state alone: bang, then singular."""
     problem = OptimalControlProblem(name="Jacobson's singular regulator")
     phase = problem.phase("regulate", duration=5.0)
     x, v = phase.states("x v")
