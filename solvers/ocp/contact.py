@@ -171,14 +171,15 @@ class _Forces:
             {n: s for n, s in symbols.items() if n not in LAW},
             {**fixed, "contact_stiffness": 0.0, "contact_damping": 0.0},
         )
-        self._ground = Ground(*(symbols.get(n, fixed[n]) for n in LAW), relaxation)
+        numbers: list[Any] = [symbols.get(n, fixed[n]) for n in LAW]
+        self._ground = Ground(*numbers, relaxation)
         axis = robot.meta["up"]
         self._up = ca.DM.zeros(3)
         self._up["xyz".index(axis[-1])] = -1.0 if axis.startswith("-") else 1.0
 
     def others(self, q: ca.SX, p: ca.SX, u: ca.SX) -> ca.SX:
         """Of inputs, damping and loads."""
-        return self._free("generalized_forces", q=q, p=p, u=u)
+        return ca.SX(self._free("generalized_forces", q=q, p=p, u=u))
 
     def ground(self, q: ca.SX, p: ca.SX) -> ca.SX:
         """Of the ground, relaxed."""
@@ -193,7 +194,7 @@ class _Forces:
     def gap(self, q: ca.SX, p: ca.SX, u: ca.SX) -> ca.SX:
         """Relaxed forces less the robot's own."""
         own = self._model("generalized_forces", q=q, p=p, u=u)
-        return self.others(q, p, u) + self.ground(q, p) - own
+        return ca.SX(self.others(q, p, u) + self.ground(q, p) - own)
 
 
 class ContactRates(ForwardRates):

@@ -127,7 +127,7 @@ def from_sympy(expression: Any, table: Mapping[str, ca.SX], label: str) -> ca.SX
                 product = product * a
             return product
         if e.is_Pow:
-            base, exponent = e.args
+            exponent = e.args[1]
             if exponent == -1:
                 return 1 / args[0]
             if exponent == sympy.Rational(1, 2):
@@ -155,7 +155,7 @@ def from_sympy(expression: Any, table: Mapping[str, ca.SX], label: str) -> ca.SX
 
 
 def one_or_none(e: Any, convert: Callable[[Any], Any]) -> Any:
-    """Arguments of undefined functions (the t of x(t)) and conditions have no value of their own."""
+    """Arguments of undefined functions (the t of x(t)) and conditions have no value."""
     import sympy
 
     conditions = sympy.logic.boolalg.Boolean | sympy.functions.elementary.piecewise.ExprCondPair

@@ -10,7 +10,8 @@ from typing import TypeAlias
 import numpy as np
 
 from .nlp import NonlinearProgram
-from .transcription import PhaseIndices, Transcription
+from .numbering import PhaseIndices
+from .transcription import Transcription
 from .variables import Variable
 
 Array: TypeAlias = np.ndarray
@@ -118,10 +119,10 @@ def _sizes_from_dynamics(transcription: Transcription, indices: PhaseIndices, p:
                 found[w], known[w], changed = min(candidates), True, True
         if not changed:
             break
-    for w, (entries, variable) in enumerate(columns):
+    for k, (entries, variable) in enumerate(columns):
         told = variable.nominal is not None or _is_told(variable, guess[entries])
-        if not told and not 0.1 <= found[w] <= 10.0:
-            s[entries] = float(np.clip(found[w], SMALLEST, LARGEST))
+        if not told and not 0.1 <= found[k] <= 10.0:
+            s[entries] = float(np.clip(found[k], SMALLEST, LARGEST))
 
 
 def _is_told(variable: Variable, values: Array) -> bool:

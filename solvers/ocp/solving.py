@@ -149,9 +149,7 @@ def solve(
     # what is not a number is found and named by the verdict; NumPy need not warn of it
     with np.errstate(all="ignore"), interruptible(seconds) as stop:
         try:
-            refined = refine(
-                build, meshes, scheme, p, options, solver, stop, watch, start, inspect
-            )
+            refined = refine(build, meshes, scheme, p, options, solver, stop, watch, start, inspect)
             ended = refined.reached or stop.is_set()
             if mesh is None and not ended and any(m.knots for m in meshes):
                 # knots of the guess do not suit this problem: once more without them
