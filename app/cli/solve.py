@@ -19,6 +19,7 @@ from .build import display_path
 from .exit_codes import FAILED, INTERRUPTED
 from .messages import console, print_json, reporting
 from .problem_file import library, problem_from_file, set_constants
+from .robot_problems import CONTACT, SUMMARIES, robot_problem
 from .several import SeveralValues
 
 if TYPE_CHECKING:
@@ -69,9 +70,23 @@ def solve_command(
         int | None,
         typer.Option("--mesh", min=1, help="Intervals to begin with.", show_default="20"),
     ] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option("--tail", help="Of the rat: articulated or continuum.", show_default=False),
+    ] = None,
+    segments: Annotated[
+        int | None, typer.Option("--segments", min=1, help="Of its tail.", show_default=False)
+    ] = None,
+    links: Annotated[
+        int | None,
+        typer.Option("--links", min=1, help="Of each of its segments.", show_default=False),
+    ] = None,
     tolerance: Annotated[
-        float, typer.Option("--tolerance", help="Largest relative error of an interval.")
-    ] = 1e-6,
+        float | None,
+        typer.Option(
+            "--tolerance", help="Largest relative error of an interval.", show_default="1e-6"
+        ),
+    ] = None,
     refine: Annotated[
         bool, typer.Option("--refine/--no-refine", help="Whether the mesh may change.")
     ] = True,
@@ -111,7 +126,9 @@ def solve_command(
         if path is not None and not path.absolute().parent.is_dir():
             raise FolderError(f"there is no folder {path.absolute().parent}")
     options = parse_options(settings or [])
-    statement, known = _statement(problem, options)
+    statement, known = _statement(
+        problem, options, {"tail": tail, "segments": segments, "links": links}
+    )
     from bestiary.solvers.ocp import load_solution
 
     try:
@@ -119,8 +136,9 @@ def solve_command(
     except FileNotFoundError as error:
         raise TargetError(str(error)) from error
     solution: Solution = statement.solve(
-        scheme=parse_scheme(scheme), mesh=mesh, tolerance=tolerance, refine_mesh=refine,
+        scheme=parse_scheme(scheme), mesh=mesh, refine_mesh=refine,
         seconds=seconds, guess=start, progress=False if as_json or quiet else None,
+        **({} if tolerance is None else {"tolerance": tolerance}),
     )  # fmt: skip
     written = _write(solution, save, plot)
     if as_json:
@@ -132,17 +150,22 @@ def solve_command(
 
 
 def _statement(
-    text: str, options: Mapping[str, Any]
+    text: str, options: Mapping[str, Any], tail: Mapping[str, Any]
 ) -> tuple[OptimalControlProblem, Benchmark | None]:
     """The problem of a file or name, and what is known of its optimum as it is stated."""
     path = Path(text).expanduser()
+    if text in CONTACT:
+        return robot_problem(text, options, tail), None
+    asked = [f"--{k}" for k, v in tail.items() if v is not None]
+    if asked:
+        raise TargetError(f"{', '.join(asked)}: only for {' and '.join(CONTACT)}, not for {text!r}")
     if path.suffix == ".py" or path.is_file():
         return problem_from_file(path, options), None
     benchmarks = library()
     if text not in benchmarks:
         raise TargetError(
             f"{text!r} is neither a Python file nor a problem of the library"
-            f"{closest(text, list(benchmarks))}; bestiary solve --list names them"
+            f"{closest(text, [*benchmarks, *CONTACT])}; bestiary solve --list names them"
         )
     made = benchmarks[text].build()
     set_constants(made, options)
@@ -261,6 +284,10 @@ def _list(as_json: bool) -> None:
         }
         for name, entry in sorted(benchmarks.items())
     ]
+    rows += [
+        {"name": name, "meaning": text, "optimum": None, "maximized": False, "source": None}
+        for name, text in SUMMARIES.items()
+    ]
     if as_json:
         print_json(rows)
         return
@@ -268,5 +295,6 @@ def _list(as_json: bool) -> None:
     for heading, justify in (("problem", "left"), ("optimum", "right"), ("meaning", "left")):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(row["name"], f"{row['optimum']:.9g}", row["meaning"])
+        optimum = "" if row["optimum"] is None else f"{row['optimum']:.9g}"
+        table.add_row(row["name"], optimum, row["meaning"])
     console().print(table)

@@ -27,6 +27,7 @@ from .refinement import Refined, Round
 from .scaling import scale
 from .schemes import Radau, Scheme
 from .solution import Solution
+from .status import Status
 from .transcription import Transcription
 from .verdict import Verdict
 
@@ -79,6 +80,7 @@ class FixedProgram:
         program.guess = np.clip(program.guess, program.lower, program.upper)
         scale(self._transcription, self._constants())
         self.outcome: Outcome | None = None
+        self._last: Outcome | None = None
 
     def _constants(self) -> Array:
         values = self.problem.constant_values
@@ -127,13 +129,14 @@ class FixedProgram:
                 watch=watch,
                 stop=stop,
             )
+        self._last = outcome
         if outcome.status.converged:
             self.outcome = outcome
         return outcome
 
-    def solution(self, outcome: Outcome | None = None) -> Solution:
-        """A motion as a solution that nobody has verified: to look at, or to start from."""
-        made = outcome or self.outcome
+    def solution(self) -> Solution:
+        """The last solve as a solution, sealed, since nobody has verified it: to start from."""
+        made = self._last
         if made is None:
             raise ValueError("nothing has been solved yet")
         p = self._constants()
@@ -163,7 +166,7 @@ class FixedProgram:
         )
         refined = Refined(transcription, made, motions, [one])
         verdict = Verdict(
-            made.status,
+            Status.TOLERANCE_NOT_REACHED if made.status.converged else made.status,
             reasons=("the motion was neither refined nor re-simulated",),
             mesh_error=one.worst,
             overshoot=one.overshoot,

@@ -6,7 +6,7 @@ hands the statement to :mod:`~bestiary.solvers.ocp.solving`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,12 @@ class OptimalControlProblem:
         Parameters of the robot that become constants of the problem: :meth:`set` changes
         them between solves, and nothing is derived or compiled anew.
 
+    Attributes
+    ----------
+    strategy:
+        For a problem that one solve does not solve: ``strategy(problem, **options)`` gives a
+        solution by several, with the options of :func:`~bestiary.solvers.ocp.solve`.
+
     Examples
     --------
     >>> from bestiary.solvers.ocp import OptimalControlProblem
@@ -84,6 +90,7 @@ class OptimalControlProblem:
         self._parameters = NameTable(f"problem {name!r}")
         self._constants = NameTable(f"problem {name!r}")
         self.parameter_guesses: dict[str, float] = {}
+        self.strategy: Callable[..., Any] | None = None
         self.constant_values: dict[str, float] = {}
         if robot is not None:
             from .robots import declare_parameters
@@ -268,9 +275,14 @@ class OptimalControlProblem:
             phase.check()
 
     def solve(self, **options: Any) -> Any:
-        """Transcribe, solve, refine and verify; see :func:`~bestiary.solvers.ocp.solve`."""
+        """Transcribe, solve, refine and verify; see :func:`~bestiary.solvers.ocp.solve`.
+
+        A problem with a ``strategy`` is solved by it, unless a ``guess`` is given.
+        """
         from .solving import solve
 
+        if self.strategy is not None and options.get("guess") is None:
+            return self.strategy(self, **options)
         return solve(self, **options)
 
     def to_function(

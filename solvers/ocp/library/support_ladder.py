@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,9 @@ import numpy as np
 
 from ..fixed_program import FixedProgram
 from ..problem import OptimalControlProblem
+from ..progress import Watch, watcher
+from ..schemes import Scheme
+from ..solving import solve
 from ..status import Status
 from .supporting import LADDER, Softness, set_softness
 
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
 
 SHORTEST, GROWTH, LONGEST = 5e-4, 1.6, 0.04
 """Intervals at the ends of a phase [s], how they grow, and those in the middle."""
+GIVEN_UP = (Status.INTERRUPTED, Status.TIME_LIMIT)
+TOLERANCE = 1e-3
+"""Of a re-simulated interval, relative; a limit of 2 degrees is then known to 0.01 degrees."""
 FIRST_BARRIER = 1e-4
 """Guesses are close and few limits matter: a large barrier would only drive them apart."""
 
@@ -72,11 +79,13 @@ def support_ladder(
     ladder: Sequence[Softness] = LADDER,
     *,
     mesh: Any = None,
-    tolerance: float = 1e-3,
+    scheme: Scheme | None = None,
+    tolerance: float = TOLERANCE,
     verify: bool = True,
-    halvings: int = 4,
-    iterations: int = 80,
-    progress: Any = False,
+    halvings: int = 6,
+    iterations: int = 40,
+    seconds: float | None = None,
+    progress: Any = None,
     **options: Any,
 ) -> SupportLadder:
     """Solve on softer ground first, then on ever stiffer one, each from the motion before.
@@ -89,35 +98,68 @@ def support_ladder(
         From :func:`.supporting`; it is left with the ground of the last rung.
     ladder:
         From soft to stiff.
-    mesh:
-        As of :func:`~bestiary.solvers.ocp.solve`; the same for all rungs.  By default
-        :func:`graded`: the ground answers the first and the last torques within
+    mesh, scheme:
+        As of :func:`~bestiary.solvers.ocp.solve`; the same for all rungs.  The mesh is
+        :func:`graded` by default: the ground answers the first and the last torques within
         milliseconds, and hardly feels those in between.
     tolerance, verify:
         Of the re-simulation of the top; without it the solution stays sealed.
     halvings:
         How often the way to a rung may be halved.
-    iterations:
-        Most iterations of a step.
+    iterations, seconds:
+        Most iterations of a step, and seconds of all steps.
     progress:
-        Called with each iterate; a true result stops.
+        As of :func:`~bestiary.solvers.ocp.solve`.
     options:
         Of the last :func:`~bestiary.solvers.ocp.solve`.
     """
-    watch = progress if callable(progress) else None
     if mesh is None:
         mesh = graded(problem.phases[0].duration_range[0])
     set_softness(problem, ladder[0])
-    program = FixedProgram(problem, mesh)
+    program = FixedProgram(problem, mesh, scheme)
+    watch, close = watcher(progress, problem.name)
+    try:
+        rungs, reached = _climb(problem, program, ladder, halvings, iterations, seconds, watch)
+    finally:
+        close()
+    solution = program.solution()
+    if verify and reached:
+        solution = solve(
+            problem,
+            mesh=mesh,
+            scheme=scheme,
+            guess=solution,
+            duals=True,
+            tolerance=tolerance,
+            **{"refine_mesh": False, "knots": False, "progress": progress, **options},
+        )
+    return SupportLadder(solution, tuple(rungs), reached)
+
+
+def _climb(
+    problem: OptimalControlProblem,
+    program: FixedProgram,
+    ladder: Sequence[Softness],
+    halvings: int,
+    iterations: int,
+    seconds: float | None,
+    watch: Watch | None,
+) -> tuple[list[SupportRung], bool]:
+    """Every step, and whether the last rung that was asked for is solved."""
     rungs: list[SupportRung] = []
     at: Softness | None = None
+    begun = time.perf_counter()
     for target in ladder:
         step, halved = 1.0, 0
         while at != target:
             wanted = target if at is None or step == 1.0 else at.towards(target, step)
             set_softness(problem, wanted)
+            left = None if seconds is None else seconds - (time.perf_counter() - begun)
             made = program.solve(
-                iterations=iterations, options={"mu_init": FIRST_BARRIER}, watch=watch
+                iterations=iterations,
+                seconds=None if left is None else max(left, 0.1),
+                options={"mu_init": FIRST_BARRIER},
+                watch=watch,
             )
             rungs.append(
                 SupportRung(
@@ -128,18 +170,21 @@ def support_ladder(
                 at, step = wanted, 1.0 if halved == 0 else min(1.0, 2 * step)
                 continue
             halved, step = halved + 1, step / 2
-            if at is None or halved > halvings or made.status is Status.INTERRUPTED:
-                return SupportLadder(program.solution(made), tuple(rungs), False)
-    solution = program.solution()
-    if verify:
-        solution = problem.solve(
-            mesh=mesh,
-            guess=solution,
-            duals=True,
-            tolerance=tolerance,
-            **{"refine_mesh": False, "knots": False, "progress": progress, **options},
-        )
-    return SupportLadder(solution, tuple(rungs), True)
+            if at is None or halved > halvings or made.status in GIVEN_UP:
+                return rungs, False
+    return rungs, True
+
+
+def by_ladder(problem: OptimalControlProblem, **options: Any) -> Solution:
+    """The strategy of the problem: :func:`support_ladder` with options of a solve.
+
+    The mesh is not refined: it is graded, and what estimates an interval's error takes
+    the ground's fastest modes for errors where they only decay.
+    """
+    known = {
+        k: v for k, v in options.items() if k not in ("refine_mesh", "rounds", "knots", "guess")
+    }
+    return support_ladder(problem, **known).solution
 
 
 def graded(duration: float) -> list[float]:

@@ -12,7 +12,7 @@ The last two have small weights.  Without them a motion that swings the tail in 
 one that presses it on the ground cost about the same, and a solver wanders between them.
 
 The full model with contact at feet and tail is the dynamics; contact sets in by a ladder,
-:func:`support_ladder`, from soft and rounded to the robot's own.
+:func:`.support_ladder`, from soft and rounded to the robot's own.
 """
 
 from __future__ import annotations
@@ -105,12 +105,10 @@ LADDER = (
     Softness(7e3, 1.6e-4, 1.25e-2, 0.5),
     Softness(1.25e4, 1.2e-4, 7.5e-3, 0.5),
     Softness(STIFFNESS, 1e-4, SLIP_VELOCITY, 0.5),
-    Softness(STIFFNESS, 5.5e-5, SLIP_VELOCITY, 0.22),
-    Softness(STIFFNESS, 3e-5, SLIP_VELOCITY, 0.1),
-    Softness(STIFFNESS, 1.7e-5, SLIP_VELOCITY, 0.045),
-    Softness(STIFFNESS, SMOOTHING, SLIP_VELOCITY, 0.02),
-    Softness(STIFFNESS, SMOOTHING, SLIP_VELOCITY, 9e-3),
-    Softness(STIFFNESS, SMOOTHING, SLIP_VELOCITY, 4e-3),
+    *(
+        Softness(STIFFNESS, SMOOTHING, SLIP_VELOCITY, float(kappa))
+        for kappa in np.geomspace(0.5, SMALLEST_RELAXATION, 12)[:-1]
+    ),
     STIFF,
 )
 """From a ground in which the rat sinks by 4 mm to the robot's own."""
@@ -160,7 +158,7 @@ def supporting(
     Returns
     -------
     OptimalControlProblem
-        With one phase, ``stand``; solve it by :func:`support_ladder`.
+        With one phase, ``stand``; ``problem.solve()`` climbs :func:`.support_ladder`.
 
     Raises
     ------
@@ -201,7 +199,14 @@ def supporting(
     _minimize(phase, shape, {**WEIGHTS, **(weights or {})}, limit)
     _scale(phase, robot, shape, limit)
     set_softness(problem, softness, leaning if task == "restore" else 0.0)
+    problem.strategy = _by_ladder
     return problem
+
+
+def _by_ladder(problem: OptimalControlProblem, **options: Any) -> Any:
+    from .support_ladder import by_ladder
+
+    return by_ladder(problem, **options)
 
 
 def _load(tail: str, segments: int, links: int) -> Any:
