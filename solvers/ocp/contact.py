@@ -172,7 +172,7 @@ class _Forces:
             {**fixed, "contact_stiffness": 0.0, "contact_damping": 0.0},
         )
         numbers: list[Any] = [symbols.get(n, fixed[n]) for n in LAW]
-        self._ground = Ground(*numbers, relaxation)
+        self._ground = Ground(*numbers, relaxation=relaxation)
         axis = robot.meta["up"]
         self._up = ca.DM.zeros(3)
         self._up["xyz".index(axis[-1])] = -1.0 if axis.startswith("-") else 1.0
