@@ -25,7 +25,7 @@ from .verdict import NotFinite, Verdict, Violation
 
 if TYPE_CHECKING:
     from .homotopy import Ladder, Rung, solve_ladder
-    from .multistart import MultiStart, multistart
+    from .many_starts import MultiStart, multistart
     from .storage import load_solution
 
 __all__ = [
@@ -59,10 +59,10 @@ __all__ = [
 
 _LATER = {
     "Ladder": "homotopy",
-    "MultiStart": "multistart",
+    "MultiStart": "many_starts",
     "Rung": "homotopy",
     "load_solution": "storage",
-    "multistart": "multistart",
+    "multistart": "many_starts",
     "solve_ladder": "homotopy",
 }
 """What is imported when it is first asked for: most programs need none of it."""

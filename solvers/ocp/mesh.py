@@ -113,12 +113,12 @@ def make_mesh(value: Any, scheme: Scheme, label: str) -> Mesh:
         edges = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         edges = np.empty(0)
-    if edges.ndim != 1 or len(edges) < 2 or not np.all(np.diff(edges) > 0):
+    whole = edges.ndim == 1 and len(edges) >= 2 and edges[0] == 0.0 and edges[-1] == 1.0
+    if not whole or not np.all(np.diff(edges) > 0):
         raise OptimalControlError(
             f"{label}: mesh: expected a number of intervals or increasing fractions from 0 to 1, "
             f"got {value!r}"
         )
-    edges = (edges - edges[0]) / (edges[-1] - edges[0])
     return Mesh((Section(tuple(edges), (scheme.degree,) * (len(edges) - 1)),))
 
 

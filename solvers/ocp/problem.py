@@ -6,6 +6,7 @@ hands the statement to :mod:`~bestiary.solvers.ocp.solving`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -82,6 +83,13 @@ class OptimalControlProblem:
         free: Mapping[str, Any] | None = None,
         adjustable: Iterable[str] = (),
     ) -> None:
+        if isinstance(robot, str | bytes):
+            raise OptimalControlError(
+                f"the first argument is a loaded robot, got {robot!r}; for a name write "
+                f"OptimalControlProblem(name={robot!r}), for a robot bestiary.load({robot!r})"
+            )
+        if not isinstance(name, str):
+            raise OptimalControlError(f"name: expected a text, got {name!r}")
         self.name = name
         self.robot = robot
         self.phases: list[Phase] = []
@@ -146,13 +154,30 @@ class OptimalControlProblem:
         """A number that is given, but may be another one in the next solve; its symbol."""
         (name,) = split_names([name], f"problem {self.name!r}: constant")
         self._refuse_taken(name)
-        self.constant_values[name] = float(value)
+        self.constant_values[name] = self._number(name, value)
         return self._constants.add(Variable(name, unit, ca.SX.sym(name)))
 
     def set(self, **values: float) -> None:
         """Change the values of constants."""
         for name, value in values.items():
-            self.constant_values[self._constants.find(name, "constant").name] = float(value)
+            if name not in self._constants:
+                have = ", ".join(v.name for v in self._constants) or "no constants"
+                raise OptimalControlError(
+                    f"problem {self.name!r}: no constant {name!r}; it has {have}"
+                )
+            self.constant_values[name] = self._number(name, value)
+
+    def _number(self, name: str, value: Any) -> float:
+        """The value of a constant, checked."""
+        try:
+            found = float("nan") if isinstance(value, str | bool) else float(value)
+        except (TypeError, ValueError, RuntimeError):
+            found = float("nan")
+        if not math.isfinite(found):
+            raise OptimalControlError(
+                f"problem {self.name!r}: constant {name}: expected a finite number, got {value!r}"
+            )
+        return found
 
     def _refuse_taken(self, name: str) -> None:
         if self.has_name(name) or any(name in p.table() for p in self.phases):
@@ -212,6 +237,8 @@ class OptimalControlProblem:
         (name,) = split_names([name], f"problem {self.name!r}: constrain")
         label = f"problem {self.name!r}: constraint {name}"
         if equals is not None:
+            if low is not None or high is not None:
+                raise OptimalControlError(f"{label}: give equals=, or low= and high=, not both")
             low = high = equals
         bounds = as_range((low, high), label)
         if bounds == FREE:
@@ -224,8 +251,8 @@ class OptimalControlProblem:
 
     def link(
         self,
-        first: Phase,
-        second: Phase,
+        first: Phase | str,
+        second: Phase | str,
         states: Iterable[str] | str | None = None,
         jumps: Any = None,
     ) -> None:
@@ -234,12 +261,15 @@ class OptimalControlProblem:
         Parameters
         ----------
         first, second:
-            The phases.
+            The phases, or their names.
         states:
             Names of the states that go on; by default all that both phases have.
         jumps:
             By name, how much a state changes between them: ``{"mass": -dropped}``.
         """
+        first, second = self._phase(first), self._phase(second)
+        if first is second:
+            raise OptimalControlError(f"link: phase {first.name!r} cannot follow itself")
         shared = [v.name for v in second.state_variables()]
         own = {v.name: v for v in first.state_variables()}
         names = [n for n in shared if n in own] if states is None else split_names(states, "link")
@@ -253,6 +283,14 @@ class OptimalControlProblem:
             )
         if jump:
             raise OptimalControlError(f"link: jumps of states not linked: {', '.join(jump)}")
+
+    def _phase(self, phase: Phase | str) -> Phase:
+        """One of the phases, also by its name."""
+        for known in self.phases:
+            if known is phase or known.name == phase:
+                return known
+        names = ", ".join(p.name for p in self.phases) or "none"
+        raise OptimalControlError(f"problem {self.name!r}: no phase {phase!r}; it has {names}")
 
     def add_cost(self, expression: Any, name: str) -> None:
         """Add a named term in end values, times, parameters and integrals to the cost."""

@@ -469,7 +469,7 @@ class Solution:
 
         return plot_refinement(self)
 
-    def animate(self, draw: Any, **options: Any) -> FuncAnimation:
+    def animate(self, draw: Any = None, **options: Any) -> FuncAnimation:
         """The motion as a matplotlib animation; see :func:`.animation.animate`."""
         from .animation import animate
 

@@ -198,6 +198,11 @@ def _first_meshes(
     if mesh is None and guess is not None and same:
         mesh = meshes_of(guess, names)
     given = mesh if isinstance(mesh, Mapping) else dict.fromkeys(names, mesh)
+    unknown = [str(n) for n in given if n not in names]
+    if unknown:
+        raise OptimalControlError(
+            f"mesh: no phase {', '.join(unknown)}; the problem has {', '.join(names)}"
+        )
     return [
         make_mesh(FIRST if given.get(n) is None else given[n], scheme, f"phase {n!r}")
         for n in names

@@ -58,7 +58,10 @@ def as_range(value: Any, label: str, *, allow_none: bool = True) -> Range:
     """
     if value is None and allow_none:
         return FREE
+    parts = value if isinstance(value, tuple | list) else (value,)
     try:
+        if any(isinstance(part, str | bytes | bool) for part in parts):
+            raise TypeError
         if np.ndim(value) == 0:
             low = high = float(value)
         else:

@@ -11,6 +11,7 @@ from bestiary.solvers.ocp import (
     HermiteSimpson,
     Mesh,
     MultipleShooting,
+    OptimalControlError,
     OptimalControlProblem,
     Radau,
     Section,
@@ -122,3 +123,23 @@ def test_implicit_and_explicit_dynamics_give_one_cost():
         for algebraic in (False, True)
     ]
     assert costs[0] == pytest.approx(costs[1], rel=1e-7)
+
+
+def test_what_cannot_be_meant_is_refused_when_it_is_said():
+    with pytest.raises(OptimalControlError, match=r"name='pendulum'"):
+        OptimalControlProblem("pendulum")
+    problem = everything(algebraic=False)
+    first = problem.phases[0]
+    refused = {
+        "not both": lambda: problem.constrain("both", first.duration, low=0.0, equals=1.0),
+        "no phase 'zz'": lambda: problem.link("first", "zz"),
+        "cannot follow itself": lambda: problem.link("first", "first"),
+        "expected a finite number": lambda: problem.set(weight=float("nan")),
+        "no constant 'wieght'": lambda: problem.set(wieght=1.0),
+        "no phase zz": lambda: problem.solve(mesh={"zz": 3}),
+        "fractions from 0 to 1": lambda: problem.solve(mesh=[3, 5]),
+        "expected a number or a pair": lambda: first.bound(u="5"),
+    }
+    for sentence, call in refused.items():
+        with pytest.raises(OptimalControlError, match=sentence):
+            call()
