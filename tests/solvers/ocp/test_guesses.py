@@ -12,11 +12,13 @@ from ocp_harness import bang_bang, integrator, two_phases
 from bestiary.solvers.ocp import (
     Gauss,
     HermiteSimpson,
+    Mesh,
     MultipleShooting,
     OptimalControlError,
     OptimalControlProblem,
     Radau,
     Scheme,
+    Section,
     Solution,
     Trapezoid,
     multistart,
@@ -124,7 +126,8 @@ def test_phases_and_parameters_find_each_other_by_name() -> None:
 
 def test_knots_that_no_longer_suit_are_left_behind() -> None:
     """Least time has a knot; with the effort in the cost the control is smooth."""
-    first = bang_bang().solve(mesh=10)
+    halves = (Section.uniform(5, 3), Section.uniform(5, 3))
+    first = bang_bang().solve(mesh=Mesh(halves, (0.6,)))
     assert len(first.motion().layout.mesh.sections) == 2
     problem = bang_bang()
     phase = problem.phases[0]
