@@ -25,6 +25,7 @@ from bestiary.solvers.ocp import (
     solve_ladder,
 )
 from bestiary.solvers.ocp.library import PROBLEMS
+from bestiary.solvers.ocp.mesh import Held
 from bestiary.solvers.ocp.warm_start import Start
 
 
@@ -126,8 +127,9 @@ def test_phases_and_parameters_find_each_other_by_name() -> None:
 
 def test_knots_that_no_longer_suit_are_left_behind() -> None:
     """Least time has a knot; with the effort in the cost the control is smooth."""
-    halves = (Section.uniform(5, 3), Section.uniform(5, 3))
-    first = bang_bang().solve(mesh=Mesh(halves, (0.6,)))
+    edges, degrees = (0.0, 0.5, 1.0), (3, 3)
+    arcs = tuple(Section(edges, degrees, (Held("control", 0, side),)) for side in (1, -1))
+    first = bang_bang().solve(mesh=Mesh(arcs, (0.6,)))
     assert len(first.motion().layout.mesh.sections) == 2
     problem = bang_bang()
     phase = problem.phases[0]
