@@ -287,7 +287,7 @@ def balance(robot: Any, tilt: float = 0.0) -> tuple[Array, Array]:
     Raises
     ------
     OptimalControlError
-        If the tail cannot carry the torso at this tilt.
+        If feet and tail cannot carry the torso at this tilt.
     """
     from scipy.optimize import brentq
 
@@ -317,7 +317,10 @@ def balance(robot: Any, tilt: float = 0.0) -> tuple[Array, Array]:
         if left * right <= 0 and abs(left) + abs(right) < 1.0:
             bending = float(brentq(moment, a, b, xtol=1e-15, rtol=1e-14))
             rest = missing(height(bending), bending)
-            return q.copy(), rest[BASE:]
+            forces, _, _ = robot.contact_forces_batch(q[None], still[None])
+            feet = [not str(n).startswith("segment") for n in robot.meta["contacts"]]
+            if forces[0, feet].sum() > forces[0].sum() / 2:  # else it stands on its tail alone
+                return q.copy(), rest[BASE:]
     raise OptimalControlError(
         f"{robot.name}: no static balance on feet and tail with the torso leaning back by "
         f"{math.degrees(tilt):.3g} degrees"
