@@ -64,9 +64,10 @@ WORSE = 30.0
 """A mesh whose errors have grown by this factor is given up."""
 TRUSTED = 10.0
 """Multipliers are believed on meshes with errors below this many tolerances."""
-NEAR, CLOSING = 5.0, 3.0
+NEAR, CLOSING = 5.0, 10.0
 """No knots are placed where the mesh is within 5 times its tolerances, or where the last
-round brought it closer by a factor of 3: what is smooth enough needs none."""
+round brought it closer by a factor of 10: what is smooth enough needs none, but a control
+that jumps from one limit to the other is not smooth."""
 SETTLED = 3.0
 """The cost has settled if the last mesh moved it by no more than this many tolerances."""
 PATIENCE = 2
@@ -381,7 +382,8 @@ def refine(
                     s.signature == tuple((c.singular, c.held) for c in m.sections)
                     for s, m in zip(now, current, strict=True)
                 )
-                if not known and not closing and restructured < MOST_TRIES:
+                waits = closing and not any(s.jumps for s in now)
+                if not known and not waits and restructured < MOST_TRIES:
                     found = now
                     restructured += has_knots
                     knotted_rounds = 0

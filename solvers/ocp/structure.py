@@ -57,6 +57,16 @@ class Structure:
         """What is equal for two motions of the same structure."""
         return tuple(zip(self.singular, self.held, strict=True))
 
+    @property
+    def jumps(self) -> bool:
+        """Whether a control jumps from one of its limits to the other."""
+        return any(
+            a.kind == b.kind == "control" and a.number == b.number and a.side != b.side
+            for first, second in itertools.pairwise(self.held)
+            for a in first
+            for b in second
+        )
+
 
 @dataclass(frozen=True)
 class _Quantity:
