@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -272,12 +273,18 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=float))
 
 
+def _meaning(docstring: str) -> str:
+    """First line of a docstring, without its markup."""
+    line = docstring.strip().splitlines()[0] if docstring.strip() else ""
+    return " ".join(re.sub(r":\w+:`~?([^`]*)`", r"\1", line).split())
+
+
 def _list(as_json: bool) -> None:
     benchmarks = library()
     rows: list[dict[str, Any]] = [
         {
             "name": name,
-            "meaning": (entry.build.__doc__ or "").strip().splitlines()[0],
+            "meaning": _meaning(entry.build.__doc__ or ""),
             "optimum": entry.optimum,
             "maximized": entry.maximized,
             "source": entry.source,
