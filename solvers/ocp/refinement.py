@@ -70,6 +70,8 @@ round brought it closer by a factor of 10: what is smooth enough needs none, but
 that jumps from one limit to the other is not smooth."""
 SETTLED = 3.0
 """The cost has settled if the last mesh moved it by no more than this many tolerances."""
+LOSING = 4
+"""Rounds with knots that may be worse than the best mesh without."""
 PATIENCE = 2
 """Rounds with knots before other events are looked for."""
 
@@ -316,8 +318,11 @@ def refine(
             best = closest or best
             best.rounds, best.note = rounds, f"mesh {number} could not be solved: {outcome.message}"
             return best
-        elif closest is not None and (
-            weight < weight_before and last.worst > WORSE * max(mesh_error, options.tolerance)
+        elif (
+            closest is not None
+            and last.knots == rounds[-2].knots
+            and weight < weight_before
+            and last.worst > WORSE * max(mesh_error, options.tolerance)
         ):
             # with less preference for smooth controls they chatter: back to where it was enough
             _LOG.info("mesh %d: worse than the one before", number)
@@ -325,7 +330,7 @@ def refine(
         elif (
             accepted is None
             and has_knots
-            and knotted_rounds >= PATIENCE
+            and knotted_rounds >= LOSING
             and _distance(last, options) > distance
         ):
             _LOG.info("mesh %d: its knots bring nothing", number)

@@ -114,9 +114,9 @@ def _sizes_from_dynamics(transcription: Transcription, indices: PhaseIndices, p:
                 for c in range(len(columns))
                 if w < nx and known[c] and slopes[w, c] > 0 and c != w
             ]
-            candidates = by_state or by_rate
-            if candidates:
-                found[w], known[w], changed = min(candidates), True, True
+            if by_state or by_rate:
+                found[w] = min(by_state) if by_state else max(by_rate)
+                known[w] = changed = True
         if not changed:
             break
     for k, (entries, variable) in enumerate(columns):
