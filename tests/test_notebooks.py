@@ -17,6 +17,7 @@ def test_every_notebook_is_listed() -> None:
         "02_kangaroo_rat",
         "04_optimal_control",
         "05_righting",
+        "06_supporting",
     }
 
 
