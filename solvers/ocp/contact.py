@@ -171,8 +171,15 @@ class _Forces:
             {n: s for n, s in symbols.items() if n not in LAW},
             {**fixed, "contact_stiffness": 0.0, "contact_damping": 0.0},
         )
-        numbers: list[Any] = [symbols.get(n, fixed[n]) for n in LAW]
-        self._ground = Ground(*numbers, relaxation=relaxation)
+        law = {n: symbols.get(n, fixed[n]) for n in LAW}
+        self._ground = Ground(
+            law["contact_stiffness"],
+            law["contact_damping"],
+            law["contact_friction"],
+            law["contact_slip_velocity"],
+            law["contact_smoothing"],
+            relaxation,
+        )
         axis = robot.meta["up"]
         self._up = ca.DM.zeros(3)
         self._up["xyz".index(axis[-1])] = -1.0 if axis.startswith("-") else 1.0

@@ -302,8 +302,8 @@ def test_the_tracked_tail_keeps_the_torso_in_the_cone_for_a_second(
     assert 0.05 < rows["segment_2_end"].mean_force < 0.2
     assert max(r.depth for r in rows.values()) < 1e-3
     assert max(r.slip for r in rows.values()) < 0.05
-    total = motion.ground_force.values[-1, :, 2].sum()
-    assert total == pytest.approx(WEIGHT, rel=0.02)
+    # it hardly moves up or down, so the ground's mean force is its weight
+    assert sum(r.mean_force for r in rows.values()) == pytest.approx(WEIGHT, rel=5e-3)
     assert "segment_2_end" in ground_text(list(rows.values()))
 
 
