@@ -413,24 +413,33 @@ def test_a_circle_of_controls_is_suggested_to_become_a_disc() -> None:
 
 
 # -- scales -------------------------------------------------------------------
-def test_huge_numbers_are_named_with_the_advice_to_scale() -> None:
+def test_huge_numbers_are_solved_with_sizes_from_the_dynamics() -> None:
     problem, *_ = double_integrator(goal=1e15)
     solution = problem.solve(iterations=40)
-    assert not solution.success
-    assert "x is of size 1e+15" in told(solution)
-    assert "nominal=" in solution.verdict.suggestion
+    assert solution.success
+    assert solution.cost == pytest.approx(12e30, rel=1e-6)
 
 
-def test_scales_that_do_not_fit_are_named() -> None:
+def _far_apart(nominal: float | None) -> OptimalControlProblem:
     problem = OptimalControlProblem()
     phase = problem.phase("move", duration=1.0)
-    x, v = phase.states("x v")
-    (u,) = phase.controls("u")
+    x, v = phase.states("x v", nominal=nominal)
+    (u,) = phase.controls("u", nominal=nominal)
     phase.dynamics({x: 1e-9 * v, v: 1e14 * u})
     phase.start(x=0, v=0)
     phase.end(x=1, v=0)
     phase.minimize(integral=u**2)
-    solution = problem.solve(iterations=100)
+    return problem
+
+
+def test_scales_are_found_from_the_dynamics() -> None:
+    solution = _far_apart(None).solve(iterations=100)
+    assert solution.success
+    assert solution.cost == pytest.approx(12e-10, rel=1e-6)
+
+
+def test_stated_scales_that_do_not_fit_are_named() -> None:
+    solution = _far_apart(1.0).solve(iterations=100)
     assert not solution.success
     assert "a change of u by its scale" in told(solution)
     assert "nominal=" in solution.verdict.suggestion
