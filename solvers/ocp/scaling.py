@@ -77,8 +77,9 @@ def _sizes_from_dynamics(transcription: Transcription, indices: PhaseIndices, p:
     """Sizes of states and controls that neither guess nor bounds tell, from those that are known.
 
     A speed is a length by a time: with the rates f of a phase of length T, an unknown w is
-    about s_x / (T |df_x/dw|) for a known state x, or, for a state, T |df_w/du| s_u for a
-    known u.  Sizes within ten times of 1 stay 1.
+    about r_x / (T |df_x/dw|) for a known state x whose change r_x is its size, or that of
+    T f_x if it is larger; or, for a state, T |df_w/du| s_u for a known u.  Sizes within
+    ten times of 1 stay 1.
     """
     program, functions, block = transcription.program, indices.functions, indices.node_block
     if block is None:
@@ -101,11 +102,17 @@ def _sizes_from_dynamics(transcription: Transcription, indices: PhaseIndices, p:
     # the block's rates are those of a section times its length: all sections make the phase
     slopes[out[own], inputs[own]] = sizes[own] * len(indices.layout.mesh.sections)
     found = np.array([s[entries[0]] for entries, _ in columns])
+
+    def rate_size(r: int) -> float:
+        """Change of a state over the phase, or what its rate would change it by: the larger."""
+        own = [found[c] * slopes[r, c] for c in range(len(columns)) if known[c]]
+        return float(max(found[r], *own))
+
     for _ in range(len(columns)):
         changed = False
         for w in np.flatnonzero(~np.array(known)):
             by_state = [
-                found[r] / slopes[r, w]
+                rate_size(r) / slopes[r, w]
                 for r in range(nx)
                 if known[r] and slopes[r, w] > 0 and r != w
             ]
