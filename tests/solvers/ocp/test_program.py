@@ -33,8 +33,11 @@ SCHEMES = [
 ]
 
 
-def everything(*, algebraic: bool) -> OptimalControlProblem:
-    """Two linked phases, free times, a parameter, paths, integrals, a control fixed at an end."""
+def everything(*, algebraic: bool, pinned: bool = True) -> OptimalControlProblem:
+    """Two linked phases, free times, a parameter, paths, integrals, a control pinned at the start.
+
+    Pinned at an instant, a control costs what a scheme's polynomials make of it.
+    """
     problem = OptimalControlProblem(name="everything")
     k = problem.parameter("stiffness", bounds=(0.5, 2.0), guess=1.0)
     c = problem.constant("weight", 0.3)
@@ -53,7 +56,7 @@ def everything(*, algebraic: bool) -> OptimalControlProblem:
         phase.path("power", u * v, low=-3.0, high=3.0)
         phase.minimize(integral=c * u**2 + x**2)
         phase.bound(u=(-5, 5))
-    first.start(x=0.0, v=0.0, u=0.5)
+    first.start(x=0.0, v=0.0, **({"u": 0.5} if pinned else {}))
     work = first.integral(first["u"] ** 2, name="work")
     problem.constrain("work", work * k, high=4.0)
     problem.constrain("middle", first.final(first["x"] * first["v"]), low=0.01)
@@ -109,12 +112,17 @@ def test_derivatives_of_the_program_equal_casadis_own(scheme, algebraic, knots):
     assert np.allclose(scaled, expected[1], rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES, ids=str)
-def test_a_problem_with_everything_in_it_is_solved_by_every_scheme(scheme):
-    solution = everything(algebraic=False).solve(scheme=scheme, mesh=10, tolerance=1e-5)
+@pytest.mark.parametrize(
+    ("scheme", "within"),
+    list(zip(SCHEMES, [2e-5, 2e-5, 2e-5, 2e-4, 2e-5, 2e-3], strict=True)),
+    ids=str,
+)
+def test_every_scheme_finds_the_cost_of_a_problem_with_everything_in_it(scheme, within):
+    # linear controls (trapezoid) and constant ones (the last) cost a little more
+    problem = everything(algebraic=False, pinned=False)
+    solution = problem.solve(scheme=scheme, mesh=10, tolerance=1e-5)
     assert solution.success, solution.verdict
-    # a control fixed at an instant costs what its polynomial makes of it: schemes differ by that
-    assert solution.cost == pytest.approx(2.944, abs=0.03)
+    assert solution.cost == pytest.approx(2.94373, rel=within)
 
 
 def test_implicit_and_explicit_dynamics_give_one_cost():

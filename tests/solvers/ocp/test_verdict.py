@@ -420,6 +420,14 @@ def test_huge_numbers_are_solved_with_sizes_from_the_dynamics() -> None:
     assert solution.cost == pytest.approx(12e30, rel=1e-6)
 
 
+def test_huge_numbers_beside_stated_sizes_are_named() -> None:
+    problem, phase, *_ = double_integrator(goal=1e15)
+    phase.nominal(x=1.0, v=1.0, u=1.0)
+    solution = problem.solve(iterations=40)
+    assert not solution.success
+    assert "x is of size 1e+15" in told(solution)
+
+
 def _far_apart(nominal: float | None) -> OptimalControlProblem:
     problem = OptimalControlProblem()
     phase = problem.phase("move", duration=1.0)
