@@ -129,6 +129,7 @@ def draw_robot(
 
 
 ELEVATION, AZIMUTH = 22, -60
+TITLE_INCHES = 0.5
 PLANES = ("xy", "xz", "yz")
 
 
@@ -151,8 +152,10 @@ def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d")
     rows = -(-count // columns)
     box, up = _extent(robot, result, picked), str(robot.meta["up"])
     if view == "3d":
-        figure = plt.figure(figsize=(4.2 * columns, 3.0 * rows))
-        figure.subplots_adjust(0.0, 0.02, 0.97, 0.95, 0.05, 0.1)
+        height = 3.0 * rows + TITLE_INCHES  # a title above keeps clear of those of the poses
+        figure = plt.figure(figsize=(4.2 * columns, height))
+        top = 1 - 1.4 * TITLE_INCHES / height
+        figure.subplots_adjust(0.0, 0.02, 0.97, top, 0.05, 0.1)
     else:
         figure = plt.figure(figsize=(4.2 * columns, 2.4 * rows + 0.3), layout="constrained")
     for k, index in enumerate(picked):
