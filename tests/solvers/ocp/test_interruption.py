@@ -56,7 +56,11 @@ print(solution.unseal().value("r")[-1])
 def _interrupted(times: int) -> tuple[str, str, int]:
     """Output of the slow solve, and its exit code, when so many signals reach it."""
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", SLOW],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may be ignored
     )
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "begun"
