@@ -150,11 +150,13 @@ def from_sympy(expression: Any, table: Mapping[str, ca.SX], label: str) -> ca.SX
         expression = sympy.piecewise_fold(expression)
     for e in sympy.postorder_traversal(expression):
         if e not in done:
-            done[e] = _piecewise(e, done) if isinstance(e, sympy.Piecewise) else one_or_none(e, one)
+            done[e] = (
+                _piecewise(e, done) if isinstance(e, sympy.Piecewise) else _one_or_none(e, one)
+            )
     return ca.SX(done[expression])
 
 
-def one_or_none(e: Any, convert: Callable[[Any], Any]) -> Any:
+def _one_or_none(e: Any, convert: Callable[[Any], Any]) -> Any:
     """Arguments of undefined functions (the t of x(t)) and conditions have no value."""
     import sympy
 

@@ -236,16 +236,14 @@ def base_twist(robot: Any, q: Array, s: Array, momentum: Array) -> Array:
 
 def full_coordinates(robot: Any, x: Array) -> Array:
     """(N, nq) full coordinates of reduced states; the base is at 0."""
-    count, n = base_attitude(robot), len(robot.coordinates)
-    q = np.zeros((len(x), n))
-    q[:, :count], q[:, count + 3 :] = x[:, :count], x[:, count : n - 3]
+    return _with_base_at_zero(x, base_attitude(robot), len(robot.coordinates))
+
+
+def _with_base_at_zero(x: Array, attitude: int, size: int) -> Array:
+    """(N, size) coordinates: the attitude's, three zeros, and the joints' of reduced states."""
+    q = np.zeros((len(x), size))
+    q[:, :attitude], q[:, attitude + 3 :] = x[:, :attitude], x[:, attitude : size - 3]
     return q
-
-
-def full_state(robot: Any, x: Array, momentum: Array) -> tuple[Array, Array]:
-    """(N, nq), (N, np) full states of reduced ones; the centre of mass rests, the base is at 0."""
-    q, s = full_coordinates(robot, x), x[:, len(robot.coordinates) - 3 :]
-    return q, np.hstack([base_twist(robot, q, s, momentum), s])
 
 
 class FlightRates(ForwardRates):
@@ -264,10 +262,7 @@ class FlightRates(ForwardRates):
         return values[[names.index(n) for n in MOMENTUM]]
 
     def _coordinates(self, x: Array) -> Array:
-        q = np.zeros((len(x), self._size))
-        q[:, : self._attitude] = x[:, : self._attitude]
-        q[:, self._attitude + 3 :] = x[:, self._attitude : self._size - 3]
-        return q
+        return _with_base_at_zero(x, self._attitude, self._size)
 
     def _rates(self, robot: Any, x: Array, u: Array, p: Array) -> Array:
         q, s = self._coordinates(x), x[:, self._size - 3 :]

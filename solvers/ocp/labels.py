@@ -136,14 +136,6 @@ class Labels:
         """Label of a row."""
         return self.labels[int(self.row[k])]
 
-    def describe_variable(self, k: int) -> str:
-        """Name and place: `x at 0.5 s`, `v at the end`."""
-        label = self.of_variable(k)
-        end = self.variable_end[k]
-        if label.kind == "state" and end:
-            return f"{label} at the {'start' if end < 0 else 'end'}"
-        return f"{label}{at(self.variable_time[k])}"
-
 
 def at(time: float) -> str:
     """The words `at 0.5 s`, or nothing for NaN."""

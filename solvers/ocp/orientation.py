@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray
 
-ANGLES = ("roll", "pitch", "yaw")
 _TINY = 1e-12
 
 

@@ -48,7 +48,7 @@ class Variable:
         return replace(self, bounds=bounds)
 
 
-def as_range(value: Any, label: str, *, allow_none: bool = True) -> Range:
+def as_range(value: Any, label: str) -> Range:
     """(low, high) of a number, a pair with None for "no limit", or None for "free".
 
     Raises
@@ -56,7 +56,7 @@ def as_range(value: Any, label: str, *, allow_none: bool = True) -> Range:
     OptimalControlError
         If it is none of these, not a number, or low exceeds high.
     """
-    if value is None and allow_none:
+    if value is None:
         return FREE
     parts = value if isinstance(value, tuple | list) else (value,)
     try:
