@@ -18,6 +18,7 @@ INSTALL := $(PIP) install --quiet --no-build-isolation --config-settings editabl
 
 demo: install
 	@$(BIN)/bestiary build sea_lion sea_lion_quaternion
+	@$(BIN)/bestiary build kangaroo_rat_articulated --set contact=False
 	@$(BIN)/bestiary demo
 
 test: install-test

@@ -152,10 +152,11 @@ def plot_poses(robot: Any, result: xr.Dataset, count: int = 5, view: str = "3d")
     rows = -(-count // columns)
     box, up = _extent(robot, result, picked), str(robot.meta["up"])
     if view == "3d":
-        height = 3.0 * rows + TITLE_INCHES  # a title above keeps clear of those of the poses
+        # a title above keeps clear of those of the poses, and these of the ticks above them
+        height = 3.0 * rows + 0.6 * (rows - 1) + TITLE_INCHES
         figure = plt.figure(figsize=(4.2 * columns, height))
         top = 1 - 1.4 * TITLE_INCHES / height
-        figure.subplots_adjust(0.0, 0.02, 0.97, top, 0.05, 0.1)
+        figure.subplots_adjust(0.0, 0.04, 0.97, top, 0.05, 0.3)
     else:
         figure = plt.figure(figsize=(4.2 * columns, 2.4 * rows + 0.3), layout="constrained")
     for k, index in enumerate(picked):
@@ -199,6 +200,7 @@ def animate(
     picked = np.linspace(0, result.sizes["time"] - 1, frames).round().astype(int)
     duration = float(result.time[-1] - result.time[0])
     figure = plt.figure(figsize=(5, 4.5))
+    figure.subplots_adjust(0.0, 0.07, 0.95, 0.93)  # labels of all axes stay inside
     ax: Any = figure.add_subplot(projection="3d")
     lines = draw_robot(robot, result.q.values[picked[0]], ax)
     _frame(ax, _extent(robot, result, picked), str(robot.meta["up"]))
