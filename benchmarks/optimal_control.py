@@ -195,9 +195,9 @@ def measure_swimmer(links: int) -> dict[str, float]:
     transcription = Transcription(problem, functions, meshes, scheme)
     initial_guess(transcription)
     p = np.empty(0)
-    scale(transcription, p)
     program = transcription.program
     program.compile = compilation.NodeCompiler("auto")
+    scale(transcription, p)
     made = program.functions()
     quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes"}}
     own = {k: made[k] for k in ("grad_f", "jac_g", "hess_lag")}

@@ -7,11 +7,14 @@ the program as a whole is never differentiated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import casadi as ca
 import numpy as np
+
+from .node_forms import NodeForm, Pattern
 
 Array: TypeAlias = np.ndarray
 
@@ -33,44 +36,60 @@ class NodeFunction:
         self._w, self._c, self._y = w, c, ca.densify(y)
 
     @cached_property
+    def value_form(self) -> NodeForm:
+        """(w, c) -> y."""
+        return NodeForm.of(ca.Function(f"{self.name}_value", [self._w, self._c], [self._y], _NAMED))
+
+    @cached_property
+    def jacobian_form(self) -> NodeForm:
+        """(w, c) -> the nonzeros of dy/dw as a column."""
+        name = f"{self.name}_jacobian"
+
+        def derive() -> tuple[ca.Function, Pattern]:
+            slopes = ca.jacobian(self._y, self._w)
+            function = ca.Function(name, [self._w, self._c], [_nonzeros(slopes)], _NAMED)
+            return function, _triplets(slopes.sparsity())
+
+        return NodeForm(name, derive, (self.value_form, "jacobian"))
+
+    @cached_property
+    def hessian_form(self) -> NodeForm:
+        """(w, c, weights) -> nonzeros of the upper triangle of the Hessian of weights . y."""
+        name = f"{self.name}_hessian"
+
+        def derive() -> tuple[ca.Function, Pattern]:
+            weights = ca.SX.sym("weights", self.size_y)
+            upper = ca.triu(ca.hessian(ca.dot(weights, self._y), self._w)[0])
+            arguments = [self._w, self._c, weights]
+            function = ca.Function(name, arguments, [_nonzeros(upper)], _NAMED)
+            return function, _triplets(upper.sparsity())
+
+        return NodeForm(name, derive, (self.value_form, "hessian"))
+
+    @property
     def value(self) -> ca.Function:
         """(w, c) -> y."""
-        return ca.Function(f"{self.name}_value", [self._w, self._c], [self._y], _NAMED)
+        return self.value_form.function
 
-    @cached_property
-    def _jacobian(self) -> ca.SX:
-        return ca.jacobian(self._y, self._w)
-
-    @cached_property
-    def jacobian_pattern(self) -> tuple[Array, Array]:
-        """(rows, columns) of the structural nonzeros of dy/dw, in CasADi's order."""
-        return _triplets(self._jacobian.sparsity())
-
-    @cached_property
+    @property
     def jacobian(self) -> ca.Function:
         """(w, c) -> the nonzeros of dy/dw as a column."""
-        return ca.Function(
-            f"{self.name}_jacobian", [self._w, self._c], [_nonzeros(self._jacobian)], _NAMED
-        )
+        return self.jacobian_form.function
 
-    @cached_property
-    def _hessian(self) -> tuple[ca.SX, ca.SX]:
-        weights = ca.SX.sym("weights", self.size_y)
-        full = ca.hessian(ca.dot(weights, self._y), self._w)[0]
-        return weights, ca.triu(full)
+    @property
+    def jacobian_pattern(self) -> Pattern:
+        """(rows, columns) of the structural nonzeros of dy/dw, in CasADi's order."""
+        return self.jacobian_form.pattern
 
-    @cached_property
-    def hessian_pattern(self) -> tuple[Array, Array]:
-        """(rows, columns) of the upper triangle's structural nonzeros."""
-        return _triplets(self._hessian[1].sparsity())
-
-    @cached_property
+    @property
     def hessian(self) -> ca.Function:
         """(w, c, weights) -> nonzeros of the upper triangle of the Hessian of weights . y."""
-        weights, upper = self._hessian
-        return ca.Function(
-            f"{self.name}_hessian", [self._w, self._c, weights], [_nonzeros(upper)], _NAMED
-        )
+        return self.hessian_form.function
+
+    @property
+    def hessian_pattern(self) -> Pattern:
+        """(rows, columns) of the upper triangle's structural nonzeros."""
+        return self.hessian_form.pattern
 
 
 _NAMED = {"cse": True}
@@ -80,7 +99,7 @@ def _nonzeros(matrix: ca.SX) -> ca.SX:
     return ca.vec(matrix.nz[:]) if matrix.nnz() else ca.SX(0, 1)
 
 
-def _triplets(sparsity: ca.Sparsity) -> tuple[Array, Array]:
+def _triplets(sparsity: ca.Sparsity) -> Pattern:
     rows, columns = sparsity.get_triplet()
     return np.array(rows, dtype=int), np.array(columns, dtype=int)
 
@@ -120,6 +139,7 @@ class Block:
         cost = row < 0
         self.row, self.place, self.weight = row[~cost], place[~cost], weight[~cost]
         self.cost_place, self.cost_weight = place[cost], weight[cost]
+        self._mapped: dict[str, ca.Function] = {}
 
     @property
     def count(self) -> int:
@@ -146,15 +166,32 @@ class Block:
         filled[own] = np.asarray(p, dtype=float)[self.constant_places[own]]
         return ca.DM(np.ascontiguousarray(filled.T))
 
+    def use(self, forms: Mapping[str, ca.Function]) -> None:
+        """Evaluate "value", "jacobian", "hessian" by these functions of one node."""
+        self._mapped = {kind: self._map(function) for kind, function in forms.items()}
+
+    def mapped(self, kind: str) -> ca.Function:
+        """The "value", "jacobian" or "hessian" at all nodes at once."""
+        if kind not in self._mapped:
+            self._mapped[kind] = self._map(getattr(self.function, kind))
+        return self._mapped[kind]
+
+    def _map(self, function: ca.Function) -> ca.Function:
+        return function if self.count == 1 else function.map(self.count)
+
     def values(self, x: Array, p: Array) -> Array:
         """(size_y, n) outputs at a decision vector."""
-        return self._evaluate(self.function.value, x, p)
+        return self._evaluate("value", x, p)
 
     def jacobian_values(self, x: Array, p: Array) -> Array:
         """(nonzeros, n) entries of dy/dw at a decision vector."""
-        return self._evaluate(self.function.jacobian, x, p)
+        return self._evaluate("jacobian", x, p)
 
-    def _evaluate(self, function: ca.Function, x: Array, p: Array) -> Array:
-        many = function if self.count == 1 else function.map(self.count)
-        found = many(ca.DM(np.ascontiguousarray(x[self.inputs].T)), self.constant_values(p))
+    def hessian_values(self, x: Array, p: Array, weights: Array) -> Array:
+        """(nonzeros, n) entries of the Hessian's upper triangle for (size_y, n) weights."""
+        return self._evaluate("hessian", x, p, ca.DM(weights))
+
+    def _evaluate(self, kind: str, x: Array, p: Array, *more: ca.DM) -> Array:
+        w = ca.DM(np.ascontiguousarray(x[self.inputs].T))
+        found = self.mapped(kind)(w, self.constant_values(p), *more)
         return np.asarray(found).reshape(-1, self.count)

@@ -98,7 +98,7 @@ class _Statement:
 
 
 def c_source(function: ca.Function, piece: int = PIECE) -> str:
-    """C99 source that ``casadi.external(symbol(function), …)`` loads when compiled.
+    """C99 source that ``casadi.external(symbol(name), …)`` loads when compiled.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def c_source(function: ca.Function, piece: int = PIECE) -> str:
     return _text(function, listing, pieces, _assign_slots(pieces))
 
 
-def symbol(function: ca.Function) -> str:
-    """Name of the function in C: no keyword, and nothing that the C library has."""
-    return f"node_{function.name()}"
+def symbol(name: str) -> str:
+    """Name of a function in C: no keyword, and nothing that the C library has."""
+    return f"node_{name}"
 
 
 def _listing(function: ca.Function) -> _Listing:
@@ -237,7 +237,7 @@ def _text(
         unused += [f"(void)r{k};" for k in range(function.n_out())]
         lines.append(f"  {''.join(unused)}(void)w;\n}}\n")
     lines.append(_interface(function, len(pieces), slots))
-    return "\n".join(lines).replace("@", symbol(function))
+    return "\n".join(lines).replace("@", symbol(function.name()))
 
 
 _HEAD = """#include <math.h>

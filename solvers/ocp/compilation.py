@@ -9,9 +9,10 @@ instruction without optimisation and 200 μs with it.  So in mode ``"auto"``
   background if it is much work: the next mesh or solve finds that;
 - a short one is compiled with optimisation at once.
 
-The name of a library is a hash of the function, of the text of what prints its C, of
-the compiler, its flags and CasADi's version: nothing is ever out of date.  All levels
-give the same numbers to the last bit (unless CFLAGS say otherwise), since no flag allows
+The name of a library is a hash of the function (for a derivative, of the function it
+derives from and of what derives it, see :mod:`.node_forms`), of the text of what prints
+its C, of the compiler, its flags and CasADi's version: nothing is ever out of date.  All
+levels give the same numbers to the last bit (unless CFLAGS say otherwise), since no flag allows
 the compiler to reorder or to fuse floating-point operations.
 """
 
@@ -36,6 +37,7 @@ import casadi as ca
 
 from .c_source import UnsupportedOperationError, c_source, symbol
 from .errors import OptimalControlError
+from .node_forms import NodeForm
 
 if TYPE_CHECKING:
     from bestiary.build_tools.cache import ObjectCache
@@ -66,7 +68,7 @@ _said: set[str] = set()
 class _Job:
     """A function to be compiled at a level, and the name of the result in the cache."""
 
-    function: ca.Function
+    form: NodeForm
     level: str
     key: str
 
@@ -105,23 +107,25 @@ class NodeCompiler:
         self.jobs = jobs
         self.runs = 0
         self._cache = cache
-        self._keys: OrderedDict[int, tuple[ca.Function, str]] = OrderedDict()
         self._loaded: OrderedDict[str, ca.Function] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, function: ca.Function, count: int) -> ca.Function:
         """The function to use at so many nodes: compiled, or itself."""
-        return self.prepare([(function, count)])[0]
+        return self.prepare([(NodeForm.of(function), count)])[0]
 
-    def prepare(self, functions: Sequence[tuple[ca.Function, int]]) -> list[ca.Function]:
-        """As a call for each (function, number of nodes), with compilers side by side."""
+    def prepare(self, forms: Sequence[tuple[NodeForm, int]]) -> list[ca.Function]:
+        """As a call for each (form, number of nodes), with compilers side by side.
+
+        A form whose compiled function is there is not even derived.
+        """
         if self.mode == "never":
-            return [f for f, _ in functions]
-        found = [function for function, _ in functions]
+            return [form.function for form, _ in forms]
+        found: dict[int, ca.Function] = {}
         jobs: dict[int, _Job] = {}
         later: list[_Job] = []
-        for place, (function, count) in enumerate(functions):
-            plan = self._plan(function, count)
+        for place, (form, count) in enumerate(forms):
+            plan = self._plan(form, count)
             if plan is None:
                 continue
             best, now, much = plan
@@ -136,51 +140,44 @@ class NodeCompiler:
         if jobs:
             self._compile(list({j.key: j for j in jobs.values()}.values()))
             for place, job in jobs.items():
-                found[place] = self._load(job) or found[place]
+                loaded = self._load(job)
+                if loaded is not None:
+                    found[place] = loaded
         if later and _processors() > 1:
             _BACKGROUND.add(self, later)
-        return found
+        for place, (form, _) in enumerate(forms):
+            if place not in found:
+                found[place] = form.function
+        return [found[place] for place in range(len(forms))]
 
-    def _plan(self, function: ca.Function, count: int) -> tuple[_Job, _Job, bool] | None:
+    def _plan(self, form: NodeForm, count: int) -> tuple[_Job, _Job, bool] | None:
         """The best form of a function, the one to make at once, and if the best pays too."""
-        instructions = function.n_instructions() if function.is_a("SXFunction") else 0
+        instructions = form.instructions
         work = instructions * count
         if not instructions or (work < WORTH_COMPILING and self.mode != "always"):
             return None
         compiler = _compiler()
         if compiler is None:
             return None
-        best = self._job(function, OPTIMISED, compiler)
+        best = self._job(form, OPTIMISED, compiler)
         if self.mode == "always" or instructions <= SHORT:
             return best, best, True
-        return best, self._job(function, PLAIN, compiler), work >= WORTH_OPTIMISING
+        return best, self._job(form, PLAIN, compiler), work >= WORTH_OPTIMISING
 
     # -- names -------------------------------------------------------------
-    def _job(self, function: ca.Function, level: str, compiler: Compiler) -> _Job:
+    def _job(self, form: NodeForm, level: str, compiler: Compiler) -> _Job:
         from bestiary.build_tools.cache import content_key
 
         flags = [level, *FLAGS, *compiler.extra_flags, *compiler.extra_link_flags]
         key = content_key(
             "node function",
-            self._content(function),
+            form.content,
             _printer(),
             compiler.identity,
             flags,
             f"casadi {ca.CasadiMeta.version()}",
         )
-        return _Job(function, level, key)
-
-    def _content(self, function: ca.Function) -> str:
-        """Hash of a function; remembered, as finding it takes milliseconds."""
-        from bestiary.build_tools.files import sha256
-
-        place = function.__hash__()
-        with self._lock:
-            if place not in self._keys:
-                self._keys[place] = (function, sha256(function.serialize()))
-                if len(self._keys) > REMEMBERED:
-                    self._keys.popitem(last=False)
-            return self._keys[place][1]
+        return _Job(form, level, key)
 
     def _objects(self) -> ObjectCache:
         from bestiary.build_tools.cache import ObjectCache
@@ -202,7 +199,7 @@ class NodeCompiler:
         with contextlib.suppress(OSError):
             os.utime(path)  # it is in use: not to be pruned
         try:
-            function = ca.external(symbol(job.function), str(path))
+            function = ca.external(symbol(job.form.name), str(path))
         except RuntimeError as error:
             _say_once(f"{path} cannot be loaded and is dropped: {error}")
             with contextlib.suppress(OSError):
@@ -239,7 +236,7 @@ class NodeCompiler:
         from bestiary.build_tools.compiler import LINK_FLAGS
         from bestiary.build_tools.errors import CompilationError
 
-        compiler, cache, name = _compiler(), self._objects(), job.function.name()
+        compiler, cache, name = _compiler(), self._objects(), job.form.name
         assert compiler is not None
         kept, library = cache.path(job.key, SUFFIX), f"node{SUFFIX}"
         with (
@@ -262,7 +259,7 @@ class NodeCompiler:
                 library,
             )
             try:
-                (folder / "node.c").write_text(c_source(job.function), encoding="utf-8")
+                (folder / "node.c").write_text(c_source(job.form.function), encoding="utf-8")
                 start = time.perf_counter()
                 runner.run(f"compiling {name}", command, folder)
             except UnsupportedOperationError as error:
@@ -279,7 +276,7 @@ class NodeCompiler:
                 self.runs += 1
             cache.store(job.key, SUFFIX, folder / library)
             if not kept.exists():  # a cache that keeps nothing: loaded from here, for this process
-                self._remember(job, ca.external(symbol(job.function), str(folder / library)))
+                self._remember(job, ca.external(symbol(job.form.name), str(folder / library)))
 
 
 class _Background:
@@ -321,7 +318,7 @@ class _Background:
             try:
                 owner.compile_one(job, self._runner)
             except Exception as error:  # the solve at hand does not need it
-                _say_once(f"{job.function.name()} is not optimised: {error}")
+                _say_once(f"{job.form.name} is not optimised: {error}")
 
     def wait(self, seconds: float = 60.0) -> None:
         """Wait until all is compiled."""

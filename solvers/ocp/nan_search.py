@@ -66,10 +66,7 @@ def _evaluate(block: Block, x: Array, p: Array, order: int) -> tuple[Array, Arra
             return block.values(x, p), np.arange(function.size_y)
         if order == 1:
             return block.jacobian_values(x, p), function.jacobian_pattern[0]
-    many = function.hessian if block.count == 1 else function.hessian.map(block.count)
-    w = ca.DM(np.ascontiguousarray(x[block.inputs].T))
-    weights = ca.DM.ones(function.size_y, block.count)
-    values = np.asarray(many(w, block.constant_values(p), weights)).reshape(-1, block.count)
+        values = block.hessian_values(x, p, np.ones((function.size_y, block.count)))
     return values, np.full(len(values), -1)
 
 

@@ -12,19 +12,25 @@ product each.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import casadi as ca
 import numpy as np
 
 from .blocks import Block
+from .node_forms import NodeForm
 from .sparse import Triplets, pattern, places
 
 Array: TypeAlias = np.ndarray
-Compile: TypeAlias = Callable[[ca.Function, int], ca.Function]
+
+
+class Compiler(Protocol):
+    """Gives the functions to use for forms at so many nodes each: compiled, or themselves."""
+
+    def prepare(self, forms: Sequence[tuple[NodeForm, int]]) -> list[ca.Function]: ...
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,8 @@ class RowGroup:
     Attributes
     ----------
     kind:
-        "dynamics", "equation", "path", "boundary", "integral", "knot", "end value".
+        "dynamics", "equation", "path", "boundary", "integral", "knot", "end value",
+        "fence", "join".
     phase:
         Name of the phase, or "".
     names, units:
@@ -96,7 +103,18 @@ class NonlinearProgram:
         self.row_scale = np.ones(self.rows)
         self.cost_scale = 1.0
         self.constants = constants
-        self.compile: Compile = lambda function, count: function
+        self._compiler: Compiler | None = None
+        self._prepared = False
+
+    @property
+    def compile(self) -> Compiler | None:
+        """What compiles the functions of blocks; None: they stay as they are."""
+        return self._compiler
+
+    @compile.setter
+    def compile(self, compiler: Compiler | None) -> None:
+        self._compiler = compiler
+        self._prepared = False
 
     # -- patterns ----------------------------------------------------------
     @cached_property
@@ -169,8 +187,8 @@ class NonlinearProgram:
         x, p = ca.MX.sym("x", self.size), ca.MX.sym("p", self.constants)
         physical = x * ca.DM(self.variable_scale)
         arguments = [self._arguments(b, physical, p) for b in self.blocks]
-        used = [k for k, b in enumerate(self.blocks) if len(b.row) or len(b.cost_place)]
-        value, slope, curvature = self._compiled(used)
+        used = self._used()
+        self.prepare()
         outputs, cost_weights = self._outputs
         by_row = outputs.scaled(rows=1 / self.row_scale)
         spans = [slice(*map(int, s)) for s in itertools.pairwise(self._offsets)]
@@ -180,14 +198,16 @@ class NonlinearProgram:
         g: Any = ca.mac(linear.as_casadi(), physical, ca.MX(ca.DM.zeros(self.rows, 1)))
         f: Any = ca.MX(0)
         slopes: dict[int, ca.MX] = {}
-        for k in used:
-            block, span = self.blocks[k], spans[k]
-            found = ca.vec(value[k](*arguments[k]))
+        for k, block in enumerate(self.blocks):
+            if block not in used:
+                continue
+            span = spans[k]
+            found = ca.vec(block.mapped("value")(*arguments[k]))
             if len(block.row):
                 g = ca.mac(by_row.part(span.start, span.stop).as_casadi(), found, g)
             if len(block.cost_place):
                 f = f + ca.dot(ca.DM(cost_weights[span] * scale), found)
-            slopes[k] = ca.vec(slope[k](*arguments[k]))
+            slopes[k] = ca.vec(block.mapped("jacobian")(*arguments[k]))
         gradient = self._gradient(slopes, scale)
         jacobian = self._jacobian_values(slopes)
         lam_f, lam_g = ca.MX.sym("lam_f"), ca.MX.sym("lam_g", self.rows)
@@ -198,7 +218,7 @@ class NonlinearProgram:
         offset = 0
         for k, block in enumerate(self.blocks):
             width = len(block.function.hessian_pattern[0]) * block.count
-            if width and k in curvature:
+            if width and block in used:
                 span = spans[k]
                 weights: Any = ca.MX(ca.DM.zeros(span.stop - span.start, 1))
                 if len(block.row):
@@ -207,7 +227,7 @@ class NonlinearProgram:
                 if len(block.cost_place):
                     weights = weights + lam_f * ca.DM(cost_weights[span] * scale)
                 weights = ca.reshape(weights, block.function.size_y, block.count)
-                source = ca.vec(curvature[k](*arguments[k], weights))
+                source = ca.vec(block.mapped("hessian")(*arguments[k], weights))
                 own = matrix.part(offset, offset + width)
                 hessian = ca.mac(own.as_casadi(), source, hessian)
             offset += width
@@ -226,22 +246,29 @@ class NonlinearProgram:
             ),
         }
 
-    def _compiled(self, used: Sequence[int]) -> tuple[dict[int, ca.Function], ...]:
-        """Values, Jacobians and Hessians of the used blocks by number, mapped over their nodes."""
-        wanted: list[tuple[int, int, ca.Function]] = []
-        for k in used:
-            function = self.blocks[k].function
-            wanted += [(0, k, function.value), (1, k, function.jacobian)]
+    def prepare(self) -> None:
+        """Let the blocks use compiled functions, as far as there are any by now."""
+        wanted: list[tuple[Block, str, NodeForm]] = []
+        for block in self._used():
+            function = block.function
+            wanted += [
+                (block, "value", function.value_form),
+                (block, "jacobian", function.jacobian_form),
+            ]
             if len(function.hessian_pattern[0]):
-                wanted.append((2, k, function.hessian))
-        pairs = [(f, self.blocks[k].count) for _, k, f in wanted]
-        together = getattr(self.compile, "prepare", None)
-        made = together(pairs) if together else [self.compile(*pair) for pair in pairs]
-        found: tuple[dict[int, ca.Function], ...] = ({}, {}, {})
-        for (kind, k, _), function in zip(wanted, made, strict=True):
-            count = self.blocks[k].count
-            found[kind][k] = function if count == 1 else function.map(count)
-        return found
+                wanted.append((block, "hessian", function.hessian_form))
+        if self._compiler is None:
+            made = [form.function for _, _, form in wanted]
+        else:
+            made = self._compiler.prepare([(form, block.count) for block, _, form in wanted])
+        for block in self._used():
+            own = zip(wanted, made, strict=True)
+            block.use({kind: function for (b, kind, _), function in own if b is block})
+        self._prepared = True
+
+    def _used(self) -> list[Block]:
+        """Blocks that rows or the cost need."""
+        return [b for b in self.blocks if len(b.row) or len(b.cost_place)]
 
     @staticmethod
     def _arguments(block: Block, physical: ca.MX, p: ca.MX) -> tuple[Any, Any]:
@@ -291,9 +318,17 @@ class NonlinearProgram:
         """The cost in physical units."""
         return float(self._outputs[1] @ self._block_values(x, p))
 
+    def output_weights(self, block: Block, row_multipliers: Array) -> Array:
+        """(size_y, n) what each output of one of the blocks counts in the Lagrangian."""
+        weights = np.zeros(block.count * block.function.size_y)
+        np.add.at(weights, block.place, block.weight * row_multipliers[block.row])
+        np.add.at(weights, block.cost_place, block.cost_weight)
+        return weights.reshape(block.count, -1).T
+
     def gradient(self, x: Array, p: Array) -> Array:
         """(n,) gradient of the cost in physical units."""
         slopes = np.zeros(self.size)
+        self._prepare_once()
         for block in self.blocks:
             if not len(block.cost_place):
                 continue
@@ -305,12 +340,18 @@ class NonlinearProgram:
             np.add.at(slopes, block.inputs[:, inp], (weights[out] * values).T)
         return slopes
 
+    def _prepare_once(self) -> None:
+        if not self._prepared:
+            self.prepare()
+
     def _block_values(self, x: Array, p: Array) -> Array:
+        self._prepare_once()
         return np.concatenate([b.values(x, p).ravel(order="F") for b in self.blocks])
 
     def jacobian_entries(self, x: Array, p: Array) -> Triplets:
         """The nonzeros of the (m, n) Jacobian of the rows in physical units."""
         keys, matrix = self._jacobian_terms
+        self._prepare_once()
         sources = [b.jacobian_values(x, p).ravel(order="F") for b in self.blocks]
         values = matrix.times(np.append(np.concatenate(sources), 1.0))
         height = max(self.rows, 1)

@@ -26,6 +26,7 @@ from bestiary.solvers.ocp.compilation import NodeCompiler
 from bestiary.solvers.ocp.functions import PhaseFunctions
 from bestiary.solvers.ocp.guess import initial_guess
 from bestiary.solvers.ocp.mesh import make_mesh
+from bestiary.solvers.ocp.node_forms import NodeForm
 from bestiary.solvers.ocp.scaling import scale
 from bestiary.solvers.ocp.transcription import Transcription
 
@@ -228,7 +229,8 @@ def test_functions_wanted_together_are_compiled_once_each(
     cache: ObjectCache, counted: Path
 ) -> None:
     f, g = _every_operation(), _long_function(100)
-    made = NodeCompiler("always", cache).prepare([(f, 1), (g, 2), (f, 3)])
+    forms = [(NodeForm.of(f), 1), (NodeForm.of(g), 2), (NodeForm.of(f), 3)]
+    made = NodeCompiler("always", cache).prepare(forms)
     assert [m.name() for m in made] == ["node_every", "node_long", "node_every"]
     assert _runs(counted) == 2
 
