@@ -46,6 +46,10 @@ _STATUS = {
 }
 
 
+FIRST_BARRIER = 1e-2
+"""Barrier parameter of a cold start: variables, rows and the slopes of the cost are scaled
+to about 1, and the cost of one node is much less; IPOPT's own 0.1 walks far around."""
+
 DIVERGED = 1e12
 """Variables beyond this many times their scales count as growing without bound."""
 
@@ -247,6 +251,7 @@ def ipopt(
         "nlp_scaling_method": "none",
         "bound_relax_factor": 0.0,
         "diverging_iterates_tol": DIVERGED,
+        "mu_init": FIRST_BARRIER,
     }
     stop = stop or Stop()
     limits = [v for v in (seconds, stop.remaining) if v is not None]

@@ -17,6 +17,7 @@ import casadi as ca
 import numpy as np
 from numpy.polynomial import legendre
 
+from .cost_error import Prices
 from .functions import PhaseFunctions
 from .schemes import lagrange_integrals
 from .trajectory import PhaseTrajectory
@@ -128,6 +129,9 @@ class IntervalErrors:
         (N,) square of what is missing of the controls' polynomials, relative to their range,
         times the part of the phase that the interval takes: to first order nothing is lost
         by a control that is off by little, so this is what a cost may lose.
+    cost_gap:
+        (N,) what the cost would change by if the motion followed its equations and integrals
+        were exact, in the unit of the cost; see :mod:`.cost_error`.
     """
 
     dynamics: Array
@@ -135,6 +139,7 @@ class IntervalErrors:
     overshoot: Array
     worst_overshoot: list[str]
     suboptimality: Array
+    cost_gap: Array
 
 
 def state_sizes(motion: PhaseTrajectory, scale: Array) -> Array:
@@ -148,6 +153,7 @@ def interval_errors(
     scale: Array,
     cost_size: float,
     path_sizes: Array | None = None,
+    price: Prices | None = None,
 ) -> IntervalErrors:
     """Errors of all intervals of a phase.
 
@@ -161,6 +167,8 @@ def interval_errors(
         Size of the cost.
     path_sizes:
         (np,) scales of the path constraints; their largest values by default.
+    price:
+        Costates; without them the gap of the cost is not known (NaN).
     """
     functions, layout = evaluator.functions, motion.layout
     count = len(layout.intervals)
@@ -168,6 +176,7 @@ def interval_errors(
     sizes = state_sizes(motion, scale)
     dynamics = np.zeros((count, len(functions.states)))
     cost = np.zeros(count)
+    cost_gap = np.zeros(count) if price is not None else np.full(count, np.nan)
     quadratures, sizes_of = {}, {}
     if functions.phase.cost_integrals:
         quadratures["cost"], sizes_of["cost"] = _quadrature(evaluator, motion, "cost"), cost_size
@@ -195,8 +204,15 @@ def interval_errors(
         fine = evaluator.all(x, u, z, t)
         for name, size in sizes_of.items():
             exact = np.einsum("ijk,j->ik", fine[name].reshape(len(own), points, -1), weights)
-            gap = np.abs(widths[own][:, None] * exact - quadratures[name][own]) / size
-            cost[own] = np.maximum(cost[own], np.max(gap, axis=1))
+            gap = widths[own][:, None] * exact - quadratures[name][own]
+            cost[own] = np.maximum(cost[own], np.max(np.abs(gap) / size, axis=1))
+            if price is not None:
+                cost_gap[own] += gap @ (
+                    np.ones(gap.shape[1]) if name == "cost" else price.integrals
+                )
+        if price is not None:
+            costate = np.stack([price.at(int(k), nodes) for k in own])
+            cost_gap[own] += widths[own] * np.einsum("j,ijk,ijk->i", weights, costate, defect)
     bad = ~np.isfinite(dynamics)
     dynamics[bad] = np.inf
     overshoot, names = _overshoots(evaluator, motion, sizes, path_sizes)
@@ -206,6 +222,7 @@ def interval_errors(
         overshoot,
         names,
         _suboptimality(motion),
+        cost_gap,
     )
 
 

@@ -30,6 +30,29 @@ class Held:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A control that reaches a limit without a jump.
+
+    Where the slope of the Hamiltonian in a control passes through zero as the control
+    reaches its limit, the cost depends on the time of the knot by the third power only; that
+    the control is continuous there is what determines it.
+
+    Attributes
+    ----------
+    number:
+        Of the control.
+    end:
+        Of its section, 0 or 1, where it meets the limit that is held beyond.
+    side:
+        -1 low, 1 high.
+    """
+
+    number: int
+    end: int
+    side: int
+
+
+@dataclass(frozen=True)
 class Section:
     """Intervals between two knots.
 
@@ -47,6 +70,9 @@ class Section:
     fenced:
         Numbers of the controls whose polynomials obey their bounds also at ends of
         intervals that are no nodes.
+    joined:
+        Controls that are free here and come from, or go on to, a limit without a jump:
+        they are at that limit at this end.
     """
 
     edges: tuple[float, ...]
@@ -54,6 +80,7 @@ class Section:
     held: tuple[Held, ...] = ()
     singular: bool = False
     fenced: tuple[int, ...] = ()
+    joined: tuple[Joined, ...] = ()
 
     @classmethod
     def uniform(cls, intervals: int, degree: int) -> Section:

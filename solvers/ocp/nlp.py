@@ -318,13 +318,6 @@ class NonlinearProgram:
         """The cost in physical units."""
         return float(self._outputs[1] @ self._block_values(x, p))
 
-    def output_weights(self, block: Block, row_multipliers: Array) -> Array:
-        """(size_y, n) what each output of one of the blocks counts in the Lagrangian."""
-        weights = np.zeros(block.count * block.function.size_y)
-        np.add.at(weights, block.place, block.weight * row_multipliers[block.row])
-        np.add.at(weights, block.cost_place, block.cost_weight)
-        return weights.reshape(block.count, -1).T
-
     def gradient(self, x: Array, p: Array) -> Array:
         """(n,) gradient of the cost in physical units."""
         slopes = np.zeros(self.size)

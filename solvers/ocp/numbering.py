@@ -10,9 +10,10 @@ import numpy as np
 
 from .blocks import Block
 from .functions import PhaseFunctions
-from .mesh import Layout
+from .mesh import Joined, Layout
 from .nlp import RowGroup
 from .phase import Phase
+from .schemes import lagrange_values
 
 Array: TypeAlias = np.ndarray
 
@@ -33,6 +34,8 @@ class PhaseIndices:
         (ni,) values of integrals with a symbol.
     endpoints:
         (where, control name) -> variable that holds a control at an end.
+    joins:
+        (section, control that meets its limit) -> row that says so.
     """
 
     phase: Phase
@@ -46,6 +49,7 @@ class PhaseIndices:
     integrals: Array
     endpoints: dict[tuple[str, str], int] = field(default_factory=dict)
     path_rows: Array = field(default_factory=lambda: np.empty((0, 0), dtype=int))
+    joins: dict[tuple[int, Joined], int] = field(default_factory=dict)
     node_block: Block | None = None
     cost_block: Block | None = None
 
@@ -57,6 +61,23 @@ class PhaseIndices:
     def boundaries(self, x: Array) -> Array:
         """(sections+1,) times of the ends of sections."""
         return np.where(self.times >= 0, x[self.times], self.fixed_times)
+
+
+def joined_interval(layout: Layout, section: int, end: int) -> tuple[int | None, Array, Array]:
+    """The rate node at an end (0 or 1) of a section, or None; and how values there follow.
+
+    Returns
+    -------
+    node, rates, weights:
+        The number of the rate node; the rate nodes of the interval there, and what each counts
+        in a control's value at that end.
+    """
+    own = [i for i in layout.intervals if i.section == section]
+    interval = own[-1 if end else 0]
+    nodes = layout.scheme.basis(interval.degree).rates
+    at = np.flatnonzero(np.abs(nodes - end) < 1e-12)
+    weights = lagrange_values(nodes, np.array([float(end)]))[0]
+    return (int(interval.rates[at[0]]) if len(at) else None), interval.rates, weights
 
 
 class Rows:

@@ -23,6 +23,7 @@ import numpy as np
 from .attempts import solve_mesh
 from .backend import Outcome
 from .blocks import Block
+from .cost_error import prices
 from .estimate import IntervalErrors, interval_errors
 from .guess import initial_guess, resampled_guess
 from .held_limits import find_mistakes
@@ -236,6 +237,7 @@ def refine(
         outcome.cost -= smoothing_cost(smoothing, outcome.x, p)
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
+        price = prices(transcription, outcome.row_multipliers)
         errors = [
             interval_errors(
                 e,
@@ -243,9 +245,15 @@ def refine(
                 program.variable_scale[i.states[0]],
                 max(cost, 1e-8),
                 program.row_scale[i.path_rows[0]] if len(i.path_rows) else None,
+                None if price is None else price[k],
             )
-            for e, m, i in zip(
-                evaluators(transcription, outcome.x, p), motions, transcription.phases, strict=True
+            for k, (e, m, i) in enumerate(
+                zip(
+                    evaluators(transcription, outcome.x, p),
+                    motions,
+                    transcription.phases,
+                    strict=True,
+                )
             )
         ]
         rounds.append(
@@ -286,7 +294,9 @@ def refine(
             return Refined(transcription, outcome, motions, rounds, False, note)
         valid = outcome.status.converged
         if valid and has_knots:
-            mistakes = find_mistakes(transcription, outcome.x, p, outcome.row_multipliers)
+            mistakes = find_mistakes(
+                transcription, outcome.x, p, outcome.row_multipliers, last.worst
+            )
             if last.worst > TRUSTED * options.tolerance:
                 # multipliers of so coarse a mesh say little
                 mistakes = [replace(m, released=()) for m in mistakes]
@@ -296,7 +306,7 @@ def refine(
                     corrections += 1
                     _LOG.info("mesh %d: its structure is corrected: %s", number, mistakes)
                     current = [
-                        corrected_mesh(m, e.released, e.collapsed)
+                        corrected_mesh(m, e.released, e.collapsed, e.parted)
                         for m, e in zip(motions, mistakes, strict=True)
                     ]
                     source = motions, outcome.x[transcription.parameters]

@@ -30,7 +30,7 @@ from .transcription import Transcription
 
 Array: TypeAlias = np.ndarray
 
-HARD = ("dynamics", "integral", "knot", "end value")
+HARD = ("dynamics", "integral", "knot", "end value", "join")
 """Kinds of rows that are kept."""
 MISSED = 1e-5
 """Misses above this part of the scale count."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from .estimate import IntervalErrors
-from .mesh import Held, Mesh, Section
+from .mesh import Held, Joined, Mesh, Section
 from .structure import Structure
 from .trajectory import PhaseTrajectory
 
@@ -182,8 +182,13 @@ def mesh_with_knots(motion: PhaseTrajectory, structure: Structure) -> Mesh:
     degrees = [i.degree for i in motion.layout.intervals]
     variable = motion.layout.scheme.variable_degree
     sections = []
-    for left, right, held, singular in zip(
-        [0.0, *knots], [*knots, 1.0], structure.held, structure.singular, strict=True
+    for left, right, held, singular, joined in zip(
+        [0.0, *knots],
+        [*knots, 1.0],
+        structure.held,
+        structure.singular,
+        structure.joined,
+        strict=True,
     ):
         width = right - left
         inner = edges[(edges > left + 0.1 * width) & (edges < right - 0.1 * width)]
@@ -197,14 +202,17 @@ def mesh_with_knots(motion: PhaseTrajectory, structure: Structure) -> Mesh:
         old = np.clip(np.searchsorted(edges, middles, side="right") - 1, 0, len(degrees) - 1)
         scaled = (own - left) / width
         scaled[0], scaled[-1] = 0.0, 1.0
-        sections.append(
-            Section(tuple(float(e) for e in scaled), tuple(int(degrees[k]) for k in old), held)
-        )
+        places = tuple(float(e) for e in scaled)
+        own_degrees = tuple(int(degrees[k]) for k in old)
+        sections.append(Section(places, own_degrees, held, joined=joined))
     return Mesh(tuple(sections), tuple(float(k) for k in knots))
 
 
 def corrected_mesh(
-    motion: PhaseTrajectory, released: Sequence[tuple[int, Held]], collapsed: Sequence[int]
+    motion: PhaseTrajectory,
+    released: Sequence[tuple[int, Held]],
+    collapsed: Sequence[int],
+    parted: Sequence[tuple[int, Joined]] = (),
 ) -> Mesh:
     """The mesh without limits that should not be held, and without sections that vanished.
 
@@ -216,6 +224,8 @@ def corrected_mesh(
         (section, limit) that are held no longer.
     collapsed:
         Sections that go; their neighbours meet where they were.
+    parted:
+        (section, control) that need not meet its limit any longer.
     """
     sections = motion.layout.mesh.sections
     knots = _found_knots(motion)
@@ -228,5 +238,20 @@ def corrected_mesh(
         held = tuple(h for h in section.held if (k, h) not in released)
         if kept:
             cuts.append(ends[k])
-        kept.append(replace(section, held=held))
-    return Mesh(tuple(kept), tuple(cuts))
+        joined = tuple(j for j in section.joined if (k, j) not in parted)
+        kept.append(replace(section, held=held, joined=joined))
+    return Mesh(_with_neighbours(kept), tuple(cuts))
+
+
+def _with_neighbours(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections, their controls joined only to limits that are held beyond the end."""
+    found = []
+    for k, section in enumerate(sections):
+        beyond = {0: sections[k - 1].held if k else (), 1: ()}
+        if k + 1 < len(sections):
+            beyond[1] = sections[k + 1].held
+        joined = tuple(
+            j for j in section.joined if Held("control", j.number, j.side) in beyond[j.end]
+        )
+        found.append(replace(section, joined=joined))
+    return tuple(found)

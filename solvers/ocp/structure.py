@@ -17,7 +17,7 @@ import casadi as ca
 import numpy as np
 
 from .estimate import Evaluator
-from .mesh import Held
+from .mesh import Held, Joined
 from .trajectory import PhaseTrajectory
 
 Array: TypeAlias = np.ndarray
@@ -30,6 +30,8 @@ FEWEST_RUNS = 4
 """As many short runs in a row are chatter."""
 TRANSITION = 0.02
 """A stretch without a limit between two with limits is none if it is shorter, as a part."""
+JUMP_WIDTH, SMOOTH_WIDTH = 0.75, 4.0
+"""Between these many intervals from an event a control is smooth and tells whether it jumps."""
 MOSTLY = 0.85
 """A quantity is held where this part of the nodes of a section is at the limit."""
 
@@ -46,11 +48,14 @@ class Structure:
         For each of the len(times) + 1 stretches between them, the active limits.
     singular:
         For each stretch, whether a control chatters between its limits: a singular arc.
+    joined:
+        For each stretch, the controls that reach or leave a limit at its ends without a jump.
     """
 
     times: tuple[float, ...]
     held: tuple[tuple[Held, ...], ...]
     singular: tuple[bool, ...]
+    joined: tuple[tuple[Joined, ...], ...]
 
     @property
     def signature(self) -> tuple[tuple[bool, tuple[Held, ...]], ...]:
@@ -112,10 +117,11 @@ def find_structure(evaluator: Evaluator, motion: PhaseTrajectory) -> Structure:
                     own.append(Held(quantity.kind, quantity.number, side))
         held.append(_independent(evaluator, own))
         singular.append(any(np.any(q.chatters[inside_]) for q in quantities))
-    return _simplest(motion, kept, held, singular)
+    return _simplest(evaluator, motion, kept, held, singular)
 
 
 def _simplest(
+    evaluator: Evaluator,
     motion: PhaseTrajectory,
     times: list[float],
     held: list[tuple[Held, ...]],
@@ -144,7 +150,49 @@ def _simplest(
             del times[k - 1], held[k], singular[k]
         else:
             k += 1
-    return Structure(tuple(times), tuple(held), tuple(singular))
+    joined = _joined(evaluator, motion, [motion.start, *times, motion.end], held, singular)
+    return Structure(tuple(times), tuple(held), tuple(singular), joined)
+
+
+def _joined(
+    evaluator: Evaluator,
+    motion: PhaseTrajectory,
+    edges: list[float],
+    held: list[tuple[Held, ...]],
+    singular: list[bool],
+) -> tuple[tuple[Joined, ...], ...]:
+    """For each stretch, controls that are at their limit beyond an end and meet it there."""
+    times = motion.layout.rate_times(motion.boundaries)
+    found: list[list[Joined]] = [[] for _ in held]
+    for k, (first, second) in enumerate(itertools.pairwise(held)):
+        for free, other, end in ((k, second, 1), (k + 1, first, 0)):
+            if singular[free] or motion.layout.scheme.shoots:
+                continue
+            for limit in other:
+                own = any(h.kind == "control" and h.number == limit.number for h in held[free])
+                if limit.kind != "control" or own:
+                    continue
+                bounds = evaluator.functions.controls[limit.number].bounds
+                inside = (times > edges[free]) & (times < edges[free + 1])
+                values = motion.controls[inside, limit.number]
+                value = bounds[0 if limit.side < 0 else 1]
+                if _meets(motion, times[inside], values, edges[k + 1], value):
+                    found[free].append(Joined(limit.number, end, limit.side))
+    return tuple(tuple(own) for own in found)
+
+
+def _meets(motion: PhaseTrajectory, t: Array, values: Array, event: float, limit: float) -> bool:
+    """Whether a control, continued from where it is smooth, is at its limit at an event.
+
+    The interval of the event itself is left out: there a polynomial smears a jump.
+    """
+    width = float(np.diff(motion.edges)[motion.locate(np.array([event]))[0][0]])
+    distance = np.abs(t - event)
+    near = (distance > JUMP_WIDTH * width) & (distance < SMOOTH_WIDTH * width)
+    if np.count_nonzero(near) < 3:
+        return False
+    slope, value = np.polyfit(distance[near], values[near] - limit, 1)
+    return bool(abs(value) <= abs(slope) * width)
 
 
 def _independent(evaluator: Evaluator, held: list[Held]) -> tuple[Held, ...]:

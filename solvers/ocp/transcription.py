@@ -18,7 +18,7 @@ from .blocks import Block, NodeFunction
 from .functions import PhaseFunctions
 from .mesh import Layout, Mesh
 from .nlp import NonlinearProgram
-from .numbering import PhaseIndices, Rows, direct, joined
+from .numbering import PhaseIndices, Rows, direct, joined, joined_interval
 from .problem import OptimalControlProblem
 from .schemes import Scheme, lagrange_values
 from .sparse import Triplets
@@ -66,6 +66,7 @@ class Transcription:
             self._knots(indices, rows)
             self._control_ends(indices, rows)
             self._fences(indices, rows)
+            self._joins(indices, rows)
         boundary = self._boundary(rows)
         if boundary is not None:
             blocks.append(boundary)
@@ -420,7 +421,11 @@ class Transcription:
                 nodes = self.scheme.basis(interval.degree).rates
                 if k not in section.fenced or held or len(nodes) < 2:
                     continue
+                met = {float(j.end) for j in section.joined if j.number == k}
                 for end in (0.0, 1.0):
+                    at = interval.start + end * interval.fraction
+                    if at in met and at == end:
+                        continue  # it is at its limit there
                     if not np.any(np.abs(nodes - end) < 1e-12):
                         places.append((interval.section, interval.start + end * interval.fraction))
                         values = lagrange_values(nodes, np.array([end]))[0]
@@ -433,6 +438,24 @@ class Transcription:
             )  # fmt: skip
             for row, (columns, values) in zip(found[:, 0], entries, strict=True):
                 rows.linear(np.full(len(columns), row), columns, values)
+
+    def _joins(self, indices: PhaseIndices, rows: Rows) -> None:
+        """Controls that meet their limits at ends of sections without a node (Radau, Gauss)."""
+        for number, section in enumerate(indices.layout.mesh.sections):
+            for join in section.joined:
+                node, rates, weights = joined_interval(indices.layout, number, join.end)
+                if node is not None or len(rates) < 2:
+                    continue  # a bound of the node keeps it there; a constant meets nothing
+                variable = indices.functions.controls[join.number]
+                limit = np.array([variable.bounds[0 if join.side < 0 else 1]])
+                found = rows.add(
+                    "join", indices.phase.name, [f"{variable.name} at a knot"], [variable.unit],
+                    np.array([(number, float(join.end))]), limit, limit, np.full(1, np.nan),
+                )[0, 0]  # fmt: skip
+                indices.joins[number, join] = int(found)
+                rows.linear(
+                    np.full(len(rates), found), indices.controls[rates, join.number], weights
+                )
 
     def _boundary(self, rows: Rows) -> Block | None:
         problem = self.problem

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from .numbering import PhaseIndices
+from .numbering import PhaseIndices, joined_interval
 from .variables import Range, Variable
 
 if TYPE_CHECKING:
@@ -74,3 +74,9 @@ def _hold(transcription: Transcription, indices: PhaseIndices) -> None:
                 continue
             limit = (program.lower if held.side < 0 else program.upper)[entries]
             program.lower[entries] = program.upper[entries] = limit
+        for joined in section.joined:
+            node, _, _ = joined_interval(indices.layout, s, joined.end)
+            if node is not None:
+                entry = indices.controls[node, joined.number]
+                limit = (program.lower if joined.side < 0 else program.upper)[entry]
+                program.lower[entry] = program.upper[entry] = limit
