@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from ..modeling.version import __version__
+from .writing import replacing
 
 FORMAT = "bestiary-result-1"
 
@@ -87,17 +88,12 @@ def save(result: xr.Dataset, path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    OSError
-        If the folder is missing or cannot be written.
+    WriteError
+        (An OSError) if the folder is missing or cannot be written.
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    with replacing(path, "save") as temporary:
         result.to_netcdf(temporary, engine="h5netcdf")
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target
+    return Path(path)
 
 
 def load(path: str | os.PathLike[str]) -> xr.Dataset:

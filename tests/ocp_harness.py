@@ -36,7 +36,7 @@ def two_phases() -> OptimalControlProblem:
     second.end(x=1)
     problem.link(first, second)
     first.minimize(integral=u**2, name="effort")
-    second.minimize(integral=2 * w**2, name="effort")
+    second.minimize(integral=2 * w**2, name="braking")
     problem.minimize(second.end_time, name="time")
     problem.minimize(0.1 * gain**2, name="gain")
     return problem

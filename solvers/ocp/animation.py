@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .errors import OptimalControlError
+from .user_calls import call, number
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -62,10 +63,11 @@ def animate(
     import matplotlib.pyplot as plt
     from matplotlib.animation import FuncAnimation
 
-    if not (speed > 0 and frames_per_second > 0):
-        raise OptimalControlError(
-            f"{solution.name}: animate: speed and frames_per_second must be positive"
-        )
+    for label, value in (("speed", speed), ("frames_per_second", frames_per_second)):
+        if not number(value, f"{solution.name}: animate: {label}") > 0:
+            raise OptimalControlError(
+                f"{solution.name}: animate: {label} must be positive, got {value!r}"
+            )
     chosen = solution._chosen(phase)
     start, end = chosen[0].motion.start, chosen[-1].motion.end
     count = int(np.clip(round((end - start) / speed * frames_per_second), 2, MOST_FRAMES))
@@ -77,13 +79,16 @@ def animate(
     if draw is None:
         source = robot if robot is not None else getattr(solution.problem, "robot", None)
         return _robot_animation(solution, source, columns, times, 1000 / frames_per_second)
+    if not callable(draw):
+        raise OptimalControlError(
+            f"{solution.name}: animate: draw: expected a function of axes and values, got {draw!r}"
+        )
     ax: Any = axes if axes is not None else plt.subplots(figsize=(6, 4.5), layout="constrained")[1]
 
     def frame(k: int) -> list[Any]:
         ax.cla()
-        draw(
-            ax, {"time": float(times[k]), **scalars, **{n: float(c[k]) for n, c in columns.items()}}
-        )
+        now = {"time": float(times[k]), **scalars, **{n: float(c[k]) for n, c in columns.items()}}
+        call(f"{solution.name}: animate: draw at {times[k]:.4g} s", draw, ax, now)
         return []
 
     frame(0)

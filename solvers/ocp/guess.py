@@ -7,10 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from .errors import OptimalControlError
 from .numbering import PhaseIndices
-from .phase import Phase
+from .phase import GuessTable, Phase
 from .trajectory import PhaseTrajectory
 from .transcription import Transcription
+from .user_calls import call, numbers
 from .variables import Range, Variable
 
 Array: TypeAlias = np.ndarray
@@ -118,7 +120,7 @@ def _values(phase: Phase, variable: Variable, times: Array, t0: float, tf: float
     given: Any = phase.guesses.get(variable.name)
     low, high = variable.bounds
     if callable(given):
-        values = np.broadcast_to(np.asarray(given(times), dtype=float), times.shape)
+        values = _called(f"phase {phase.name!r}: guess of {variable.name}", given, times)
     elif given is None:
         a = _end(phase.start_bounds.get(variable.name), variable.bounds)
         b = _end(phase.end_bounds.get(variable.name), variable.bounds)
@@ -128,15 +130,26 @@ def _values(phase: Phase, variable: Variable, times: Array, t0: float, tf: float
             a = b
         share = (times - t0) / (tf - t0) if tf > t0 else np.zeros_like(times)
         return np.asarray(np.clip(a + (b - a) * share, low, high))
+    elif isinstance(given, GuessTable):
+        # given times are stretched over the phase: its ends may be free
+        values = np.interp(times, t0 + given.places * (tf - t0), given.values)
     elif len(given) == 1:
         values = np.full(times.shape, given[0])
     else:
-        at = phase.guess_times if len(given) != 2 else np.array([t0, tf])
-        assert at is not None
-        # given times are stretched over the phase: its ends may be free
-        at = t0 + (at - at[0]) / (at[-1] - at[0]) * (tf - t0)
-        values = np.interp(times, at, given)
+        values = np.interp(times, np.array([t0, tf]), given)
     return np.array(values)
+
+
+def _called(label: str, function: Any, times: Array) -> Array:
+    """(T,) values of a function of times that the user gave."""
+    values = call(label, function, times)
+    found = numbers(values, label, f"a function of times that gives {len(times)} numbers")
+    if found.ndim > 1 or found.size not in (1, len(times)):
+        raise OptimalControlError(
+            f"{label}: the function was called with {len(times)} times at once, and gave "
+            f"{found.size} numbers (shape {found.shape}); expected one for each"
+        )
+    return np.broadcast_to(found, times.shape)
 
 
 def _end(ends: Range | None, bounds: Range) -> float:

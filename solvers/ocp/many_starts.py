@@ -17,6 +17,7 @@ import numpy as np
 from .errors import OptimalControlError
 from .problem import OptimalControlProblem
 from .solving import solve
+from .user_calls import call, described
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -215,7 +216,8 @@ class Disturbed:
             stretch = 1.0
             if indices.times[0] >= 0 or indices.times[-1] >= 0:
                 stretch = float(np.exp(self.spread * generator.normal()))
-            indices.phase.guess(shares * duration * stretch, **table)
+            length = float(np.clip(duration * stretch, *indices.phase.duration_range))
+            indices.phase.guess(shares * length, **table)
 
 
 def _attempt(
@@ -225,7 +227,7 @@ def _attempt(
     from .solution import Solution
 
     try:
-        stated = problem if isinstance(problem, OptimalControlProblem) else problem()
+        stated = problem if isinstance(problem, OptimalControlProblem) else _made(problem)
         kept = [(p, dict(p.guesses), p.guess_times) for p in stated.phases]
         try:
             earlier = guess if isinstance(guess, Solution) else None
@@ -239,6 +241,17 @@ def _attempt(
         return Attempt(number, None, str(error))
 
 
+def _made(factory: Factory) -> OptimalControlProblem:
+    """The problem of the user's function."""
+    made = call("multistart: problem", factory)
+    if not isinstance(made, OptimalControlProblem):
+        raise OptimalControlError(
+            f"multistart: problem: {described(factory)} must return an OptimalControlProblem, "
+            f"got {made!r}"
+        )
+    return made
+
+
 def _state(guess: Any, problem: OptimalControlProblem, generator: np.random.Generator) -> None:
     import inspect
 
@@ -247,4 +260,5 @@ def _state(guess: Any, problem: OptimalControlProblem, generator: np.random.Gene
             f"multistart: a guess is None, a Solution or a function of the problem, got {guess!r}"
         )
     needed = len(inspect.signature(guess).parameters)
-    guess(problem, generator) if needed > 1 else guess(problem)
+    given = (problem, generator) if needed > 1 else (problem,)
+    call("multistart: guesses", guess, *given)

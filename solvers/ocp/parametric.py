@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import casadi as ca
@@ -29,8 +30,9 @@ from .problem import OptimalControlProblem
 from .refinement import Refined, Round
 from .replay import replay
 from .solution import Solution
-from .solving import solve
+from .solving import check_option_names, solve
 from .status import Status
+from .user_calls import number
 from .verdict import Verdict
 from .violations import violations
 
@@ -78,10 +80,7 @@ class SolveFunction:
         replays: bool,
         options: Mapping[str, Any],
     ) -> None:
-        if solution.refined is None:
-            raise OptimalControlError(
-                f"{problem.name}: to_function: give a solution of this problem, not a loaded one"
-            )
+        assert solution.refined is not None
         self.problem, self.solution = problem, solution
         self.fallback, self.replays = fallback, replays
         self._options = dict(options)
@@ -159,18 +158,8 @@ class SolveFunction:
         chosen = dict(self.arguments)
         for name, value in values.items():
             if name not in chosen:
-                raise OptimalControlError(
-                    f"{self.problem.name}: no argument {name!r}{suggestion(name, chosen)}; "
-                    f"have {', '.join(chosen) or 'none'}"
-                )
-            try:
-                chosen[name] = float(value)
-            except (TypeError, ValueError):
-                chosen[name] = float("nan")
-            if not np.isfinite(chosen[name]):
-                raise OptimalControlError(
-                    f"{self.problem.name}: {name}: expected a finite number, got {value!r}"
-                )
+                raise OptimalControlError(self._unknown(name))
+            chosen[name] = number(value, f"{self.problem.name}: {name}")
         for name, end in self._ends.items():
             low, high = self._limits(end)
             if not low <= chosen[name] <= high:
@@ -179,6 +168,25 @@ class SolveFunction:
                     f"{end.name}, [{low:g}, {high:g}]"
                 )
         return chosen
+
+    def _unknown(self, name: str) -> str:
+        known = self.arguments
+        told = f"{self.problem.name}: no argument {name!r}{suggestion(name, known)}; "
+        told += f"have {', '.join(known) or 'none'}"
+        if name in ("fallback", "replay", *signature(solve).parameters):
+            return (
+                f"{told}. {name} is an option of to_function, given once: to_function({name}=...)"
+            )
+        for phase in self.problem.phases:
+            for where, ranges in (("start", phase.start_bounds), ("end", phase.end_bounds)):
+                own = name.removeprefix(f"{phase.name}_").removeprefix(f"{where}_")
+                if name.endswith(f"{where}_{own}") and own in ranges:
+                    low, high = ranges[own]
+                    return (
+                        f"{told}. {own} at the {where} is a range, [{low:g}, {high:g}]; only a "
+                        "value that is fixed there can be an argument"
+                    )
+        return told
 
     def _limits(self, end: _EndValue) -> tuple[float, float]:
         phase = next(p for p in self.problem.phases if p.name == end.phase)
@@ -338,15 +346,32 @@ def to_function(
     solution: Solution | None,
     fallback: bool,
     replays: bool,
-    **options: Any,
+    options: Mapping[str, Any],
 ) -> SolveFunction:
     """See :meth:`.OptimalControlProblem.to_function`."""
+    label = f"{problem.name}: to_function"
+    check_option_names(options, label, ("solution", "fallback", "replay"))
+    for name, value in (("fallback", fallback), ("replay", replays)):
+        if not isinstance(value, bool):
+            raise OptimalControlError(f"{label}: {name}: expected True or False, got {value!r}")
     if solution is None:
-        solution = solve(problem, **options)
+        solution = problem.solve(**options)
+    elif not isinstance(solution, Solution):
+        raise OptimalControlError(f"{label}: solution: expected a Solution, got {solution!r}")
+    if solution.refined is None:
+        raise OptimalControlError(
+            f"{label}: give a solution of this problem, not a loaded one; solve(guess=loaded) "
+            "makes one in a moment"
+        )
+    if solution.problem is not problem:
+        raise OptimalControlError(
+            f"{label}: the solution is of another problem object ({solution.name!r}); solve this "
+            "one, with guess=solution"
+        )
     if not solution.success:
         why = "; ".join(solution.verdict.reasons) or solution.status.value
         raise OptimalControlError(
-            f"{problem.name}: to_function: the problem could not be solved with the values that "
+            f"{label}: the problem could not be solved with the values that "
             f"it has ({why}); a function needs a first solution"
         )
     return SolveFunction(problem, solution, fallback, replays, options)
@@ -373,7 +398,15 @@ def _fixed_ends(
                 )
                 found.append(_EndValue(phase.name, where, name, int(entry), low))
     short = [f"{e.where}_{e.name}" for e in found]
-    return {
-        s if short.count(s) == 1 and not problem.has_name(s) else f"{e.phase}_{s}": e
-        for s, e in zip(short, found, strict=True)
-    }
+    named: dict[str, _EndValue] = {}
+    for text, end in zip(short, found, strict=True):
+        plain = short.count(text) == 1 and not problem.has_name(text)
+        name = text if plain else f"{end.phase}_{text}"
+        if name in named or problem.has_name(name):
+            raise OptimalControlError(
+                f"{problem.name}: to_function: {name!r} would mean both {end.name} at the "
+                f"{end.where} of phase {end.phase!r} and something else; rename the constant, "
+                "parameter or phase"
+            )
+        named[name] = end
+    return named

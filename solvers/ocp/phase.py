@@ -16,12 +16,15 @@ import numpy as np
 
 from .errors import OptimalControlError
 from .expressions import check_symbols, scalar
+from .user_calls import numbers
 from .variables import FREE, NameTable, Range, Variable, as_range, split_names, split_units
 
 if TYPE_CHECKING:
     from .problem import OptimalControlProblem
 
 POSITIVE: Range = (0.0, math.inf)
+COVER = 1e-6
+"""Relative difference of a guess's length from that of its phase which is rounding."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,12 @@ class IntegralTerm:
     unit: str = ""
 
 
-Values = Mapping[str, Any]
+@dataclass(frozen=True)
+class GuessTable:
+    """A guess at several times: (T,) ``places`` from 0 to 1 in the phase, (T,) ``values``."""
+
+    places: np.ndarray
+    values: np.ndarray
 
 
 class Phase:
@@ -409,7 +417,10 @@ class Phase:
         initial: Any = None,
         name: str | None = None,
     ) -> None:
-        """Add to the cost: an integral over the phase, a value at its end or its start."""
+        """Add to the cost: an integral over the phase, a value at its end or its start.
+
+        A term without a name gets one with a number; two terms of one name are refused.
+        """
         self._cost(1.0, integral, final, initial, name)
 
     def maximize(
@@ -425,16 +436,24 @@ class Phase:
     def _cost(self, sign: float, integral: Any, final: Any, initial: Any, name: str | None) -> None:
         if integral is None and final is None and initial is None:
             raise OptimalControlError(f"{self._label}: cost: give integral=, final= or initial=")
-        if integral is not None:
-            label = name or f"{self.name} integral {len(self.cost_integrals) + 1}"
-            term = sign * self.expression(integral, "integral of the cost")
-            self.cost_integrals.append(IntegralTerm(label, term))
-        if final is not None:
-            self.problem.add_cost(sign * self.final(final), name or f"{self.name} final value")
-        if initial is not None:
-            self.problem.add_cost(
-                sign * self.initial(initial), name or f"{self.name} initial value"
+        given = {
+            word: value
+            for word, value in (
+                ("integral", integral),
+                ("final value", final),
+                ("initial value", initial),
             )
+            if value is not None
+        }
+        for word, value in given.items():
+            own = name if name is None or len(given) == 1 else f"{name}, {word}"
+            if word == "integral":
+                term = sign * self.expression(value, "integral of the cost")
+                label = self.problem.cost_name(own, f"{self.name} {word}")
+                self.cost_integrals.append(IntegralTerm(label, term))
+            else:
+                at_end = self.final(value) if word == "final value" else self.initial(value)
+                self.problem.add_cost(sign * at_end, own, f"{self.name} {word}")
 
     # -- guess -------------------------------------------------------------
     def guess(self, times: Any = None, **values: Any) -> None:
@@ -443,24 +462,54 @@ class Phase:
         Parameters
         ----------
         times:
-            (T,) times of the arrays below, from the start of the phase to its end;
-            a single number is a guess of the duration.
+            (T,) times of the arrays below, from the start of the phase to its end: their
+            span is a duration that the phase may have.  A single number is a guess of
+            the duration.
         values:
             For each state, control or algebraic variable: a number, a pair
             (value at start, value at end), an array of T values, or a function of
             an array of times.  What is not given is a straight line between the
             end conditions.
+
+        Raises
+        ------
+        OptimalControlError
+            For a name that there is not, arrays of another length, or times that do not
+            cover the phase.
         """
+        places = None
         if times is not None:
-            array = np.asarray(times, dtype=float)
-            if array.ndim == 0:
-                array = np.array([0.0, float(array)])
-            if array.ndim != 1 or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
-                raise OptimalControlError(f"{self._label}: guess: times must increase")
-            self.guess_times = array
+            self.guess_times = self._guess_times(times)
+        if self.guess_times is not None and len(self.guess_times) > 1:
+            t = self.guess_times
+            places = (t - t[0]) / (t[-1] - t[0])
         for name, value in values.items():
-            self._names.find(name)
-            self.guesses[name] = value if callable(value) else self._guess_array(name, value)
+            if name not in self._names and self.problem.has_name(name):
+                raise OptimalControlError(
+                    f"{self._label}: guess: {name!r} belongs to the problem; guess a parameter "
+                    "where it is declared: problem.parameter(name, guess=...)"
+                )
+            variable = self._names.find(name)
+            self.guesses[variable.name] = (
+                value if callable(value) else self._guess_array(name, value, places)
+            )
+
+    def _guess_times(self, times: Any) -> np.ndarray:
+        label = f"{self._label}: guess: times"
+        array = numbers(times, label, "increasing seconds, or a duration")
+        if array.ndim == 0:
+            array = np.array([0.0, float(array)])
+        if array.ndim != 1 or len(array) < 2 or np.any(np.diff(array) <= 0):
+            raise OptimalControlError(f"{label} must increase, from the start to the end")
+        span = float(array[-1] - array[0])
+        low, high = self.duration_range
+        if not low - COVER * low <= span <= high + COVER * high:
+            lasts = f"{low:g} s" if low == high else f"{low:g} to {high:g} s"
+            raise OptimalControlError(
+                f"{label} cover {span:g} s, but the phase lasts {lasts}; give the times of the "
+                "values from its start to its end"
+            )
+        return array
 
     def guess_simulation(
         self,
@@ -479,7 +528,8 @@ class Phase:
             order; or constant values by name; None: no control at all.  Controls are kept
             within their bounds.
         duration:
-            [s]; needed if it is free and was not guessed before.
+            [s]; needed if it is free and was not guessed before.  Where the phase is
+            longer, the guess keeps the last values until its end.
         start:
             States at the start; by default as they must be there, else the middle of bounds.
         points:
@@ -497,10 +547,11 @@ class Phase:
         OptimalControlError
             If the simulation runs away, saying when, or names are unknown.
         """
-        from .starting_motions import simulate_guess
+        from .starting_motions import lasting, simulate_guess
 
         table = simulate_guess(self, policy, duration, start, points, tolerance)
-        self.guess(table["time"], **{n: v for n, v in table.items() if n != "time"})
+        whole = lasting(table, self.duration_range[0])
+        self.guess(whole["time"], **{n: v for n, v in whole.items() if n != "time"})
         return table
 
     def guess_equilibrium(self, **near: float) -> dict[str, float]:
@@ -527,15 +578,20 @@ class Phase:
         self.guess(**found)
         return found
 
-    def _guess_array(self, name: str, value: Any) -> np.ndarray:
-        array = np.atleast_1d(np.asarray(value, dtype=float))
-        allowed = {1, 2} | ({len(self.guess_times)} if self.guess_times is not None else set())
-        if array.ndim != 1 or len(array) not in allowed or not np.all(np.isfinite(array)):
+    def _guess_array(
+        self, name: str, value: Any, places: np.ndarray | None
+    ) -> np.ndarray | GuessTable:
+        label = f"{self._label}: guess of {name}"
+        expected = "a number, a pair, as many numbers as there are times, or a function of times"
+        array = np.atleast_1d(numbers(value, label, expected))
+        if array.ndim == 1 and len(array) <= 2 and len(array):
+            return array
+        if array.ndim != 1 or places is None or len(array) != len(places):
+            told = "no times are given" if places is None else f"there are {len(places)} times"
             raise OptimalControlError(
-                f"{self._label}: guess of {name}: expected a number, a pair, or as many finite "
-                f"numbers as there are times, got shape {array.shape}"
+                f"{label}: expected {expected}, got shape {array.shape}, and {told}"
             )
-        return array
+        return GuessTable(places, array)
 
     # -- checks ------------------------------------------------------------
     def check(self) -> None:

@@ -5,7 +5,6 @@ Every function returns a matplotlib figure and shows nothing by itself.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,6 +13,7 @@ import numpy as np
 
 from bestiary.generated.errors import suggestion
 
+from ..writing import replacing
 from .active import Arc, arcs
 from .costates import node_rows
 from .errors import OptimalControlError
@@ -186,19 +186,17 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
     Raises
     ------
-    OSError
-        If the folder is missing or cannot be written.
+    WriteError
+        (An OSError) if the folder is missing or cannot be written.
     ValueError
         If matplotlib does not know the format.
     """
     import matplotlib.pyplot as plt
 
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
-        figure.savefig(temporary, dpi=150)
-        os.replace(temporary, path)
+        with replacing(path, "plot") as temporary:
+            figure.savefig(temporary, dpi=150)
     finally:
-        temporary.unlink(missing_ok=True)
         plt.close(figure)
     return path
 

@@ -292,18 +292,43 @@ class OptimalControlProblem:
         names = ", ".join(p.name for p in self.phases) or "none"
         raise OptimalControlError(f"problem {self.name!r}: no phase {phase!r}; it has {names}")
 
-    def add_cost(self, expression: Any, name: str) -> None:
-        """Add a named term in end values, times, parameters and integrals to the cost."""
-        self.costs.append(CostTerm(name, self._expression(expression, f"cost {name!r}")))
+    def cost_name(self, name: str | None, default: str) -> str:
+        """The name of a new term of the cost: as given, or the default, numbered if need be.
+
+        Raises
+        ------
+        OptimalControlError
+            If there is a term of the given name.
+        """
+        taken = {c.name for c in self.costs}
+        taken |= {t.name for p in self.phases for t in p.cost_integrals}
+        if name is None:
+            numbered = (f"{default} {k}" for k in range(2, len(taken) + 3))
+            return next(n for n in (default, *numbered) if n not in taken)
+        if not isinstance(name, str) or not name:
+            raise OptimalControlError(f"cost: name: expected a text, got {name!r}")
+        if name in taken:
+            raise OptimalControlError(
+                f"problem {self.name!r}: the cost has already a term {name!r}; give each term a "
+                "name of its own, or state their sum as one"
+            )
+        return name
+
+    def add_cost(self, expression: Any, name: str | None, default: str = "term") -> None:
+        """Add a term in end values, times, parameters and integrals to the cost."""
+        label = self.cost_name(name, default)
+        self.costs.append(CostTerm(label, self._expression(expression, f"cost {label!r}")))
 
     def minimize(self, expression: Any, name: str | None = None) -> None:
-        """Add to the cost an expression in end values, times, parameters and integrals."""
-        self.add_cost(expression, name or f"term {len(self.costs) + 1}")
+        """Add to the cost an expression in end values, times, parameters and integrals.
+
+        A term without a name gets one with a number; two terms of one name are refused.
+        """
+        self.add_cost(expression, name)
 
     def maximize(self, expression: Any, name: str | None = None) -> None:
         """Subtract from the cost; see :meth:`minimize`."""
-        label = name or f"term {len(self.costs) + 1}"
-        self.add_cost(-self._expression(expression, f"cost {label!r}"), label)
+        self.add_cost(-self._expression(expression, f"cost {name or 'term'!r}"), name)
 
     def check(self) -> None:
         """Refuse a statement that is not complete, before anything is transcribed."""
@@ -317,8 +342,9 @@ class OptimalControlProblem:
 
         A problem with a ``strategy`` is solved by it, unless a ``guess`` is given.
         """
-        from .solving import solve
+        from .solving import check_option_names, solve
 
+        check_option_names(options, f"problem {self.name!r}: solve")
         if self.strategy is not None and options.get("guess") is None:
             return self.strategy(self, **options)
         return solve(self, **options)
@@ -347,7 +373,8 @@ class OptimalControlProblem:
         Raises
         ------
         OptimalControlError
-            If the problem cannot be solved with the values that it has.
+            If the problem cannot be solved with the values that it has, the solution is of
+            another problem, or for options that there are not.
 
         Examples
         --------
@@ -365,7 +392,7 @@ class OptimalControlProblem:
         """
         from .parametric import to_function
 
-        return to_function(self, solution, fallback, replay, **options)
+        return to_function(self, solution, fallback, replay, options)
 
 
 def _middle(bounds: Range) -> float:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, TypeAlias
 
 from .errors import OptimalControlError
+from .user_calls import call
 
 LOG = logging.getLogger("bestiary.ocp")
 LOG.addHandler(logging.NullHandler())  # silent unless the application configures logging
@@ -115,7 +116,7 @@ def watcher(progress: Any, name: str) -> tuple[Watch | None, Callable[[], None]]
         If it is something else.
     """
     if callable(progress):
-        return progress, lambda: None
+        return lambda iterate: bool(call("progress", progress, iterate)), lambda: None
     if progress is not None and not isinstance(progress, bool):
         raise OptimalControlError(
             f"progress: expected None, True, False or a function of an iterate, got {progress!r}"

@@ -15,6 +15,7 @@ import numpy as np
 from bestiary.generated.errors import suggestion
 
 from .errors import OptimalControlError, SealedSolutionError
+from .functions import PhaseFunctions
 from .problem import OptimalControlProblem
 from .refinement import Refined
 from .replay import PhaseReplay
@@ -42,7 +43,8 @@ class Solution:
     ----------
     problem, refined:
         The statement, and the last mesh with its program, outcome and all rounds before
-        it; None for a solution that was loaded from a file.
+        it; None for a solution that was loaded from a file (the statement may be given
+        to :func:`load_solution`).
     verdict:
         What the solve is worth.
     options:
@@ -368,14 +370,14 @@ class Solution:
         from .sampling import phase_times
 
         self._open()
-        if self.problem is None or self.refined is None:
+        if self.problem is None:
             raise OptimalControlError(
-                f"{self.name}: a loaded solution has no expressions; evaluate by its arrays"
+                f"{self.name}: a loaded solution has no expressions of its own; give its statement "
+                "when you load it: load_solution(path, problem=...)"
             )
         number = self._phase(phase)
         statement = self.problem.phases[number]
-        indices = self.refined.transcription.phases[number]
-        f, record = indices.functions, self.record.phases[number]
+        f, record = PhaseFunctions(self.problem, statement), self.record.phases[number]
         y = statement.expression(expression, "expression to evaluate")
         function = ca.Function(
             "expression", [f.x, f.u, f.z, f.s, f.p, statement.time, statement.start_time,
@@ -451,6 +453,11 @@ class Solution:
         """Write everything into one NetCDF file, whole or not at all; its path.
 
         A failed solution may be saved too: it is sealed again when it is loaded.
+
+        Raises
+        ------
+        WriteError
+            (An OSError) if the folder is missing or cannot be written.
         """
         from .storage import save_solution
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from bestiary.generated.errors import suggestion
 
 from .backend import check_linear_solver
 from .compilation import NodeCompiler
@@ -16,7 +19,7 @@ from .errors import OptimalControlError
 from .functions import PhaseFunctions
 from .guess_check import GuessCheck, check_guess
 from .interruption import interruptible
-from .mesh import Mesh, make_mesh
+from .mesh import Layout, Mesh, make_mesh
 from .motion import evaluators
 from .problem import OptimalControlProblem
 from .progress import watcher
@@ -74,7 +77,7 @@ def solve(
     refine_mesh:
         Whether the mesh may change; else it is solved as it is.
     rounds, nodes:
-        Most meshes, and most nodes of a mesh.
+        Most meshes, and most nodes of a mesh (all phases together).
     knots:
         Whether times where the motion changes its structure may become variables.
     guess:
@@ -115,6 +118,8 @@ def solve(
     problem.check()
     scheme = Radau(3) if scheme is None else scheme
     _check_arguments(scheme, tolerance, rounds, nodes, iterations, seconds, guess)
+    if guess is not None:
+        _check_counterparts(problem, guess)
     watch, close = watcher(progress, problem.name)
     check_linear_solver(linear_solver)
     checked_options = check_options(solver_options)
@@ -125,6 +130,12 @@ def solve(
         )
     check_statement(problem, functions)
     meshes = _first_meshes(problem, scheme, mesh, guess)
+    first = sum(len(Layout(m, scheme).rate_state) for m in meshes)
+    if first > nodes:
+        raise OptimalControlError(
+            f"nodes: the first mesh has {first} nodes already, at most {nodes} are allowed; "
+            "give a coarser mesh= or more nodes="
+        )
     p = np.array([problem.constant_values[v.name] for v in problem.constants()])
     options = RefinementOptions(tolerance, rounds if refine_mesh else 1, nodes, knots)
     solver = {
@@ -186,6 +197,41 @@ def solve(
         {"scheme": str(scheme), "tolerance": tolerance, "linear_solver": linear_solver},
         time.perf_counter() - begun,
         problem.constant_values,
+    )
+
+
+def check_option_names(names: Iterable[str], label: str, also: Iterable[str] = ()) -> None:
+    """Refuse names that are no options of :func:`solve` (nor of ``also``).
+
+    Raises
+    ------
+    OptimalControlError
+        With the closest name.
+    """
+    known = [n for n in signature(solve).parameters if n != "problem"]
+    known += [n for n in also if n not in known]
+    for name in names:
+        if name not in known:
+            raise OptimalControlError(
+                f"{label}: no option {name!r}{suggestion(name, known)}; have {', '.join(known)}"
+            )
+
+
+def _check_counterparts(problem: OptimalControlProblem, guess: Solution) -> None:
+    """Refuse a guess that has nothing in common with the problem."""
+    start = Start(guess.record)
+    found = {p.name: start.phase(p.name, len(problem.phases)) for p in problem.phases}
+    for phase in problem.phases:
+        old = found[phase.name]
+        own = {v.name for v in (*phase.state_variables(), *phase.control_variables())}
+        if old is not None and own & {q.name for q in (*old.states, *old.controls)}:
+            return
+    phases = ", ".join(
+        f"{p.name} ({', '.join(q.name for q in p.states)})" for p in guess.record.phases
+    )
+    raise OptimalControlError(
+        f"guess: the solution of {guess.name!r} has no phase with a state or control of this "
+        f"problem, so nothing of it can serve; it has {phases}"
     )
 
 

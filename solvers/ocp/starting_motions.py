@@ -13,7 +13,8 @@ from bestiary.generated.errors import suggestion
 from .errors import OptimalControlError
 from .estimate import Evaluator
 from .functions import PhaseFunctions
-from .phase import Phase
+from .phase import COVER, Phase
+from .user_calls import call, number, numbers
 from .variables import Variable
 
 Array: TypeAlias = np.ndarray
@@ -34,6 +35,10 @@ def simulate_guess(
 ) -> dict[str, Array]:
     """Simulate a phase; see :meth:`.Phase.guess_simulation`."""
     label = f"phase {phase.name!r}: guess_simulation"
+    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
+        raise OptimalControlError(f"{label}: points: expected 2 or more, got {points!r}")
+    if not 0 < number(tolerance, f"{label}: tolerance") < 1:
+        raise OptimalControlError(f"{label}: tolerance: expected 0 to 1, got {tolerance!r}")
     functions = PhaseFunctions(phase.problem, phase)
     length = _length(phase, duration, label)
     begun = float(np.clip(0.0, *phase.start_range))
@@ -67,6 +72,16 @@ def simulate_guess(
         )
         table |= {v.name: at_all[:, k] for k, v in enumerate(functions.algebraics)}
     return table
+
+
+def lasting(table: Mapping[str, Array], shortest: float) -> dict[str, Array]:
+    """A simulated motion, with its last values kept until the phase may end [s]."""
+    if table["time"][-1] >= shortest * (1 - COVER):
+        return dict(table)
+    return {
+        name: np.append(values, shortest if name == "time" else values[-1])
+        for name, values in table.items()
+    }
 
 
 def _integrate(
@@ -107,9 +122,14 @@ def _length(phase: Phase, duration: float | None, label: str) -> float:
         if not np.isfinite(high):
             raise OptimalControlError(f"{label}: the duration is free; give duration= in seconds")
         duration = (low + high) / 2
-    if not duration > 0 or not np.isfinite(duration):
+    length = number(duration, f"{label}: duration")
+    if not length > 0:
         raise OptimalControlError(f"{label}: duration must be positive, got {duration!r}")
-    return float(duration)
+    if length > high * (1 + COVER):
+        raise OptimalControlError(
+            f"{label}: duration is {length:g} s, but the phase lasts at most {high:g} s"
+        )
+    return length
 
 
 def _start(
@@ -125,7 +145,7 @@ def _start(
             )
     return np.array(
         [
-            float(values[v.name])
+            number(values[v.name], f"{label}: start: {v.name}")
             if v.name in values
             else _middle(v.bounded(phase.start_bounds.get(v.name, v.bounds)))
             for v in functions.states
@@ -166,7 +186,7 @@ def _as_policy(
                         f"have {', '.join(names) or 'none'}"
                     )
             found = [found.get(n, 0.0) for n in names]
-        array = np.asarray(found, dtype=float).ravel()
+        array = numbers(found, f"{label}: policy", "controls by name or in their order").ravel()
         if array.shape != (len(names),):
             raise OptimalControlError(
                 f"{label}: policy: expected {len(names)} controls ({', '.join(names)}), "
@@ -182,7 +202,7 @@ def _as_policy(
             f"{label}: policy: expected a function of (time, states), a mapping of control values "
             f"or None, got {policy!r}"
         )
-    return lambda t, x: values(policy(t, x))
+    return lambda t, x: values(call(f"{label}: policy at {t:.4g} s", policy, t, x))
 
 
 def equilibrium_guess(phase: Phase, near: Mapping[str, float]) -> dict[str, float]:
@@ -197,7 +217,10 @@ def equilibrium_guess(phase: Phase, near: Mapping[str, float]) -> dict[str, floa
                 f"{label}: no quantity {name!r}{suggestion(name, names)}; have {', '.join(names)}"
             )
     wanted = np.array(
-        [float(near.get(n, _middle(v))) for n, v in zip(names, variables, strict=True)]
+        [
+            number(near[n], f"{label}: {n}") if n in near else _middle(v)
+            for n, v in zip(names, variables, strict=True)
+        ]
     )
     size = np.array([v.nominal or max(abs(w), 1.0) for v, w in zip(variables, wanted, strict=True)])
     w = ca.vertcat(functions.x, functions.u, functions.z)

@@ -14,14 +14,16 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .errors import SolutionFileError
+from ..writing import replacing
+from .errors import OptimalControlError, SolutionFileError
 from .mesh import Held, Layout, Mesh, Section
+from .problem import OptimalControlProblem
 from .record import Condition, PhaseRecord, Quantity, RoundRecord, SolutionRecord
 from .replay import PhaseReplay
 from .sampling import motion_dataset
@@ -57,8 +59,8 @@ def save_solution(solution: Solution, path: str | os.PathLike[str]) -> Path:
 
     Raises
     ------
-    OSError
-        If the folder is missing or cannot be written.
+    WriteError
+        (An OSError) if the folder is missing or cannot be written.
     """
     record = solution.record
     groups = {f"phase_{k}": _phase_arrays(p) for k, p in enumerate(record.phases)}
@@ -80,13 +82,23 @@ def save_solution(solution: Solution, path: str | os.PathLike[str]) -> Path:
     root = motion_dataset(
         record, record.phases, [None] * len(record.phases), solution._facts()
     ).assign_attrs(format=FORMAT, digest=_digest(text, groups))
-    return _write(root, groups, text, Path(path))
+    return _write(root, groups, text, path)
 
 
-def load_solution(path: str | os.PathLike[str]) -> Solution:
+def load_solution(
+    path: str | os.PathLike[str], problem: OptimalControlProblem | None = None
+) -> Solution:
     """Read a solution that :meth:`.Solution.save` wrote.
 
     It can be sampled, plotted, and given as ``guess=``; a failed one comes back sealed.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    problem:
+        Its statement, made anew: then expressions in its symbols can be evaluated along
+        the motion (``solution[torque * rate]``).  A file holds numbers, no expressions.
 
     Raises
     ------
@@ -94,8 +106,16 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
         If there is no such file.
     SolutionFileError
         If the file is no solution of this package, or damaged.
+    OptimalControlError
+        If the problem has other phases, quantities or another robot than the solution.
     """
+    if problem is not None and not isinstance(problem, OptimalControlProblem):
+        raise OptimalControlError(
+            f"load_solution: problem: expected an OptimalControlProblem, got {problem!r}"
+        )
     source = Path(path)
+    if source.is_dir():
+        raise SolutionFileError(f"{source} is a folder; give the file of a solution in it")
     if not source.is_file():
         raise FileNotFoundError(f"no solution file {source}")
     format_, digest, groups, text = _read(source)
@@ -107,22 +127,64 @@ def load_solution(path: str | os.PathLike[str]) -> Solution:
     if digest != _digest(text, groups):
         raise SolutionFileError(f"{source} is damaged: its contents do not match their digest")
     try:
-        return _restore(_lively(json.loads(text)), groups)
+        found = _restore(_lively(json.loads(text)), groups)
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise SolutionFileError(
             f"{source} cannot be read by this version: {type(error).__name__}: {error}"
         ) from error
+    if problem is not None:
+        problem.check()
+        _check_statement(found.record, problem)
+        found.problem = problem
+    return found
+
+
+def _check_statement(record: SolutionRecord, problem: OptimalControlProblem) -> None:
+    """Refuse a statement whose symbols are not those of the solution."""
+    label = f"load_solution: problem {problem.name!r} is not that of the solution"
+    groups: list[tuple[str, list[str], list[str]]] = [
+        ("phases", [p.name for p in problem.phases], [p.name for p in record.phases]),
+        ("parameters", _names(problem.parameters()), [q.name for q, _ in record.parameters]),
+        ("constants", _names(problem.constants()), [q.name for q, _ in record.constants]),
+    ]
+    for stated, stored in zip(problem.phases, record.phases, strict=False):
+        of = f"of phase {stated.name!r}"
+        groups += [
+            (f"states {of}", _names(stated.state_variables()), _names(stored.states)),
+            (f"controls {of}", _names(stated.control_variables()), _names(stored.controls)),
+            (f"algebraics {of}", _names(stated.algebraic_variables()), _names(stored.algebraics)),
+        ]
+    for what, own, theirs in groups:
+        if own != theirs:
+            raise OptimalControlError(
+                f"{label}: its {what} are {', '.join(own) or 'none'}, those of the file "
+                f"{', '.join(theirs) or 'none'}"
+            )
+    robot = problem.robot
+    if robot is not None and record.model:
+        ours, written = robot.meta["program_sha256"], record.model["program_sha256"]
+        if ours != written:
+            raise OptimalControlError(
+                f"{label}: the equations of its robot {robot.meta['name']!r} ({ours[:10]}) differ "
+                f"from those of {record.model['name']!r} in the file ({written[:10]})"
+            )
+
+
+def _names(quantities: Iterable[Any]) -> list[str]:
+    return [q.name for q in quantities]
 
 
 # -- files -------------------------------------------------------------------------------
 def _write(
-    root: xr.Dataset, groups: Mapping[str, Mapping[str, Array]], text: str, target: Path
+    root: xr.Dataset,
+    groups: Mapping[str, Mapping[str, Array]],
+    text: str,
+    target: str | os.PathLike[str],
 ) -> Path:
     import h5netcdf
     from h5py import string_dtype  # type: ignore[import-untyped,unused-ignore]
 
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
+    with replacing(target, "save") as temporary:
         root.to_netcdf(temporary, engine="h5netcdf")
         with h5netcdf.File(temporary, "a") as opened:
             for name, arrays in groups.items():
@@ -136,10 +198,7 @@ def _write(
                     group.create_variable(label, dimensions, "f8", data=array)
             told = opened[GROUP].create_variable("description", (), string_dtype())
             told[...] = text
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return target
+    return Path(target)
 
 
 def _read(source: Path) -> tuple[Any, Any, dict[str, dict[str, Array]], str]:

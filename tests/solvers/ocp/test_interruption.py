@@ -113,8 +113,10 @@ def test_an_error_in_a_watcher_is_raised() -> None:
     def watch(_: Iterate) -> None:
         raise LookupError("of mine")
 
-    with pytest.raises(LookupError, match="of mine"):
+    said = "progress: the function 'watch' raised LookupError: of mine"
+    with pytest.raises(OptimalControlError, match=said) as caught:
         orbit().solve(mesh=10, progress=watch)
+    assert isinstance(caught.value.__cause__, LookupError)
 
 
 def test_the_handler_of_signals_is_put_back() -> None:

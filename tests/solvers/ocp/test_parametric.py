@@ -84,7 +84,7 @@ def test_what_cannot_be_done_is_said() -> None:
     function = integrator().to_function(mesh=5, fallback=False)
     with pytest.raises(OptimalControlError, match="no argument 'end_y'; did you mean 'end_"):
         function(end_y=1.0)
-    with pytest.raises(OptimalControlError, match="end_x: expected a finite number"):
+    with pytest.raises(OptimalControlError, match="end_x: expected a number, got nan"):
         function(end_x=np.nan)
     assert not function(end_x=50.0).success  # out of reach within the limits
     assert function(end_x=0.5).success  # and the next call is none the worse for it

@@ -109,7 +109,7 @@ def test_phases_stand_one_after_another(relay: Solution) -> None:
 
 
 def test_terms_of_the_cost_add_up(relay: Solution) -> None:
-    assert set(relay.costs) == {"effort", "time", "gain"}
+    assert set(relay.costs) == {"effort", "braking", "time", "gain"}
     assert sum(relay.costs.values()) == pytest.approx(relay.cost, rel=1e-12)
     assert relay.costs["time"] == pytest.approx(relay.motion("second").end)
     assert relay.costs["gain"] == pytest.approx(0.1 * relay.parameters["gain"] ** 2)
