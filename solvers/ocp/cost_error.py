@@ -13,12 +13,15 @@ neighbours, too, tells what is missing, and the Hamiltonian's curvature what tha
     S = 1/2 int (v - u) . H_uu (v - u) dt,
 
 since the Hamiltonian's slope vanishes at the nodes.  To leading order the best cost is
-J_h + E - S.  Schemes that shoot have neither costates nor a Hamiltonian between the
-ends of their intervals; theirs is measured by a second mesh.
+J_h + E - S.
+
+Schemes that shoot have neither costates nor a Hamiltonian between the ends of their
+intervals; theirs is measured by a second mesh.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -36,6 +39,8 @@ from .transcription import Transcription
 Array: TypeAlias = np.ndarray
 
 EXTRA_POINTS = 2
+FEWEST_NODES = 3
+"""With fewer nodes of its own an interval is compared with a curve through both neighbours."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +112,7 @@ def control_losses(
     x: Array,
     p: Array,
     row_multipliers: Array,
-    motions: list[PhaseTrajectory],
+    motions: Sequence[PhaseTrajectory],
 ) -> list[Array]:
     """(N,) S of every interval, phase by phase: what the controls' polynomials cost too much."""
     return [
@@ -128,6 +133,7 @@ def _phase_losses(
     losses = np.zeros(len(layout.intervals))
     if not controls or layout.scheme.shoots:
         return losses
+    losses[:] = np.inf
     curvature = _curvature(transcription, indices, x, p, row_multipliers)
     durations = node_durations(layout, motion.boundaries)
     curvature /= np.where(durations > 0, durations, np.inf)[:, None, None]
@@ -146,30 +152,37 @@ def _phase_losses(
         nearest = np.argmin(np.abs(points[:, None] - nodes), axis=1)
         at = np.stack([layout.intervals[k].rates[nearest] for k in own])
         loss = np.einsum("npa,npab,npb->np", missing, curvature[at], missing)
-        losses[own] = 0.5 * widths[own] * (np.maximum(loss, 0.0) @ weights)
-    return np.where(np.isfinite(losses), losses, np.inf)
+        found = 0.5 * widths[own] * (np.maximum(loss, 0.0) @ weights)
+        np.minimum.at(losses, own, np.where(np.isnan(found), np.inf, found))
+    return np.where(np.isfinite(losses), losses, 0.0)
 
 
 def _stencils(motion: PhaseTrajectory) -> dict[tuple[int, int], tuple[Array, Array, Array]]:
-    """Intervals by their degree and number of nodes, those beside them counted.
+    """The nodes of each interval and the nearest one before it, and the same with one after it.
 
-    Each with the numbers of the intervals, (n, m) places of the nodes relative to the interval,
-    and (n, m) rate nodes.  Nodes beyond a knot or the phase do not count; intervals that
-    have no others than their own say nothing.
+    By degree and number of nodes: numbers of the intervals, (n, m) places of the nodes relative to
+    the interval, and (n, m) rate nodes.  A control may have a kink at one end of an interval,
+    but hardly at both, so the side that tells the smaller loss is right; few nodes need
+    both.  Nodes beyond a knot or the phase do not count; an interval without neighbours says
+    nothing.
     """
     intervals = motion.layout.intervals
     times = motion.layout.rate_times(motion.boundaries)
     groups: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
     for k, interval in enumerate(intervals):
-        rates = [int(r) for r in interval.rates]
-        own = len(rates)
+        own = [int(r) for r in interval.rates]
+        sides: list[list[int]] = []
         for other in (k - 1, k + 1):
             if not 0 <= other < len(intervals) or intervals[other].section != interval.section:
                 continue
             near = intervals[other].rates[::-1] if other < k else intervals[other].rates
-            rates += [int(r) for r in near if int(r) not in rates][:1]
-        if len(rates) > own:
-            groups.setdefault((interval.degree, len(rates)), []).append((k, rates))
+            sides.append([int(r) for r in near if int(r) not in own][:1])
+        if len(own) < FEWEST_NODES:
+            sides = [[r for side in sides for r in side]]
+        for more in sides:
+            if more:
+                key = interval.degree, len(own) + len(more)
+                groups.setdefault(key, []).append((k, own + more))
     found = {}
     widths = np.diff(motion.edges)
     for key, members in groups.items():

@@ -25,6 +25,8 @@ Array: TypeAlias = np.ndarray
 
 REPLAY_FACTOR = 10.0
 """A solution whose segments miss by more than this many tolerances is refused."""
+COST_FACTOR = 10.0
+"""So is one whose cost is off by more than this many, unless its mesh was to be kept."""
 OVERSHOOT = 1.0
 """Limits may be exceeded between nodes by this times the root of the tolerance."""
 UNSTABLE = 1e-3
@@ -58,6 +60,11 @@ class _Case:
     @property
     def x(self) -> Array:
         return self.refined.outcome.x
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the mesh was solved as it was given."""
+        return bool(self.refined.rounds) and self.refined.rounds[0].fixed
 
     @property
     def finite(self) -> bool:
@@ -112,6 +119,7 @@ def _judge(case: _Case) -> Verdict:
         open_loop_error=open_loop,
         mesh_error=last.worst if last else float("nan"),
         overshoot=last.overshoot if last else float("nan"),
+        cost_error=last.cost_error if last and np.isfinite(last.cost_error) else None,
         active=active_limits(transcription, case.x, case.p) if case.finite else {},
     )
     status = _status(case, verdict)
@@ -162,6 +170,10 @@ def _status(case: _Case, verdict: Verdict) -> Status:
     if not verdict.segment_error <= REPLAY_FACTOR * case.tolerance:
         reasons.append(_disagreement(case, verdict.segment_error))
         return Status.REPLAY_DISAGREES if refined.reached else Status.TOLERANCE_NOT_REACHED
+    off = verdict.cost_error or 0.0
+    if not case.fixed and abs(off) > COST_FACTOR * case.tolerance:
+        reasons.append(_cost_off(off))
+        return Status.TOLERANCE_NOT_REACHED
     # the replay is the judge: an estimate that is not within the tolerance was stricter
     return Status.SOLVED
 
@@ -193,6 +205,11 @@ def _overshoot(case: _Case, amount: float) -> str:
     return f"limits are exceeded between nodes by {amount:.2g} (relative)"
 
 
+def _cost_off(error: float) -> str:
+    side = "above" if error > 0 else "below"
+    return f"on this mesh the cost is about {100 * abs(error):.2g} % {side} the best one"
+
+
 def _disagreement(case: _Case, amount: float) -> str:
     assert case.replays is not None
     for indices, replay in zip(case.refined.transcription.phases, case.replays, strict=True):
@@ -221,6 +238,9 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
                 f"phase {indices.phase.name!r} has shrunk to {length:.2g} s: its end conditions "
                 "are met by its start; give a lower limit for the duration if that is not meant"
             )
+    off = verdict.cost_error or 0.0
+    if case.fixed and abs(off) > case.tolerance:
+        told.append(f"{_cost_off(off)}: the mesh was to be kept as it is")
     told += _stability(case, verdict)
     if case.guess is not None:
         told += case.guess.sentences()

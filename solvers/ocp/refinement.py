@@ -23,7 +23,7 @@ import numpy as np
 from .attempts import solve_mesh
 from .backend import Outcome
 from .blocks import Block
-from .cost_error import prices
+from .cost_error import control_losses, prices
 from .estimate import IntervalErrors, interval_errors
 from .guess import initial_guess, resampled_guess
 from .held_limits import find_mistakes
@@ -54,6 +54,8 @@ from .warm_start import Start
 Array: TypeAlias = np.ndarray
 _LOG = logging.getLogger("bestiary.ocp")
 
+LOW_ORDER = 2
+"""Schemes of this order or less have no knots, and their cost is looked at from the beginning."""
 MOST_KNOTS = 12
 MOST_CORRECTIONS = 4
 """Times that a structure is corrected before its knots are given up."""
@@ -69,6 +71,10 @@ NEAR, CLOSING = 5.0, 10.0
 """No knots are placed where the mesh is within 5 times its tolerances, or where the last
 round brought it closer by a factor of 10: what is smooth enough needs none, but a control
 that jumps from one limit to the other is not smooth."""
+LEAST_COST = 1e-2
+"""A cost near zero is measured by this part of its scale, the largest slope at the first guess."""
+SPLIT_ALL = 4.0
+"""Excess of every interval where errors of the cost are known for the whole only."""
 SETTLED = 3.0
 """The cost has settled if the last mesh moved it by no more than this many tolerances."""
 LOSING = 4
@@ -101,7 +107,18 @@ class RefinementOptions:
 
 @dataclass
 class Round:
-    """One mesh and what it gave."""
+    """One mesh and what it gave.
+
+    Attributes
+    ----------
+    losses:
+        What the controls' polynomials cost too much on each interval; see :mod:`.cost_error`.
+    cost_error:
+        By how much the cost is above the best one (negative: below), relative to
+        ``cost_size``; NaN if that is not known.
+    fixed:
+        Whether the mesh was to be solved as it is.
+    """
 
     number: int
     intervals: int
@@ -111,6 +128,10 @@ class Round:
     errors: list[IntervalErrors]
     seconds: float
     edges: list[Array] = field(default_factory=list)
+    losses: list[Array] = field(default_factory=list)
+    cost_error: float = float("nan")
+    cost_size: float = 1.0
+    fixed: bool = False
 
     @property
     def worst(self) -> float:
@@ -176,11 +197,13 @@ def refine(
     """
     best: Refined | None = None
     rounds: list[Round] = []
-    knots_allowed = options.knots and not scheme.shoots
+    # errors of low order are not those of kinks, and a free knot is moved to profit by them
+    knots_allowed = options.knots and not scheme.shoots and scheme.order() > LOW_ORDER
     smooth_best: Refined | None = None
     before: Refined | None = None
     seen: list[Structure] | None = None
     cost_size: float | None = None
+    least_cost = 0.0
     mesh_error = np.inf
     weight = least_weight = weight_before = 0.0
     closest: Refined | None = None
@@ -266,12 +289,17 @@ def refine(
                 errors,
                 time.perf_counter() - begun,
                 [m.edges for m in motions],
+                fixed=options.rounds == 1,
             )
         )
         last = rounds[-1]
+        least_cost = least_cost or LEAST_COST * program.cost_scale
+        if outcome.status.converged:
+            size = max(cost, least_cost)
+            _measure_cost(last, transcription, motions, p, size, best)
         _LOG.info(
             "mesh %d: %d intervals, %d knots, %d iterations, cost %.10g, error %.2g, "
-            "overshoot %.2g, suboptimality %.2g",
+            "overshoot %.2g, suboptimality %.2g, cost error %.2g",
             number,
             last.intervals,
             last.knots,
@@ -280,6 +308,7 @@ def refine(
             last.worst,
             last.overshoot,
             last.suboptimality,
+            last.cost_error,
         )
         if how:
             note = f"mesh {number} was solved by {how}"
@@ -364,8 +393,10 @@ def refine(
             cost_size = cost if cost > 1e-6 else None
             moved = np.inf if before is None else abs(outcome.cost - before.outcome.cost)
             settled = moved <= SETTLED * options.tolerance * max(cost, 1e-8)
-            if _within(last, options.tolerance) and (
-                settled or (before is None and last.suboptimality <= options.tolerance)
+            if (
+                _within(last, options.tolerance)
+                and _cost_is_right(last, transcription, options)
+                and (settled or (before is None and last.suboptimality <= options.tolerance))
             ):
                 best.reached = True
                 arcs = _arcs(best, p) if knots_allowed and not has_knots else None
@@ -426,7 +457,41 @@ def _arcs(best: Refined, p: Array) -> list[Structure] | None:
 
 def _distance(last: Round, options: RefinementOptions) -> float:
     """How many times its tolerances a mesh is off."""
-    return max(last.worst / options.tolerance, last.overshoot / overshoot_limit(options.tolerance))
+    off = max(last.worst / options.tolerance, last.overshoot / overshoot_limit(options.tolerance))
+    return off if np.isnan(last.cost_error) else max(off, abs(last.cost_error) / options.tolerance)
+
+
+def _measure_cost(
+    last: Round,
+    transcription: Transcription,
+    motions: Sequence[PhaseTrajectory],
+    p: Array,
+    size: float,
+    before: Refined | None,
+) -> None:
+    """How far the cost is from the best one: by costates, else by the mesh before."""
+    outcome = last.outcome
+    if transcription.scheme.shoots:
+        finer = before is not None and last.intervals > sum(
+            len(m.layout.intervals) for m in before.motions
+        )
+        if before is not None and finer:
+            last.cost_error = (before.outcome.cost - outcome.cost) / size
+        return
+    last.losses = control_losses(transcription, outcome.x, p, outcome.row_multipliers, motions)
+    gaps = (e.cost_gap / size for e in last.errors)
+    last.losses = [s / size for s in last.losses]
+    last.cost_error = float(sum(np.sum(s) for s in last.losses) - sum(np.sum(g) for g in gaps))
+    last.cost_size = size
+
+
+def _cost_is_right(last: Round, transcription: Transcription, options: RefinementOptions) -> bool:
+    """Whether the cost is known to be within the tolerance; on a mesh that is given, always."""
+    if options.rounds == 1:
+        return True
+    if np.isnan(last.cost_error):
+        return not transcription.scheme.shoots
+    return abs(last.cost_error) <= options.tolerance
 
 
 def _fill_guess(
@@ -463,6 +528,14 @@ def _within(last: Round, tolerance: float) -> bool:
     return last.worst <= tolerance and last.overshoot <= overshoot_limit(tolerance)
 
 
+def _cost_shares(last: Round, phase: int, intervals: int, options: RefinementOptions) -> Array:
+    """(N,) error of the cost by each interval, in equal shares of what is allowed."""
+    if not last.losses:  # shooting: all alike
+        return np.full(len(last.edges[phase]) - 1, SPLIT_ALL)
+    own = last.losses[phase] + np.abs(last.errors[phase].cost_gap) / last.cost_size
+    return np.asarray(own * intervals / options.tolerance)
+
+
 def _refined(
     best: Refined,
     rounds: Sequence[Round],
@@ -473,24 +546,28 @@ def _refined(
     """Next meshes, and whether they differ."""
     last = next(r for r in reversed(rounds) if r.outcome is best.outcome)
     errors = last.errors
-    # controls are looked at once the motion itself is right
+    # controls and the cost are looked at once the motion itself is right
     optimality = _within(last, options.tolerance)
+    early = optimality or best.transcription.scheme.order() <= LOW_ORDER
+    wrong_cost = early and not _cost_is_right(last, best.transcription, options)
+    total = sum(len(m.layout.intervals) for m in best.motions)
     meshes: list[Mesh] = []
     changed = False
     for k, (motion, error) in enumerate(zip(best.motions, errors, strict=True)):
         mesh = motion.layout.mesh
-        bad = bad_intervals(error, options.tolerance, optimality)
+        shares = _cost_shares(last, k, total, options) if wrong_cost else None
+        bad = bad_intervals(error, options.tolerance, optimality, shares)
         controls = best.transcription.phases[k].functions.controls
         bounds = np.array([v.bounds for v in controls]).reshape(-1, 2)
         if found is not None and found[k].times and (always or np.any(bad)):
             next_mesh = mesh_with_knots(motion, found[k])
             next_mesh = fenced_mesh(next_mesh, motion, bounds)
         else:
-            next_mesh = refined_mesh(motion, error, options.tolerance, optimality, bounds)
+            next_mesh = refined_mesh(motion, error, options.tolerance, optimality, bounds, shares)
         changed |= next_mesh != mesh
         meshes.append(next_mesh)
-    total = sum(sum(d + 1 for s in m.sections for d in s.degrees) for m in meshes)
-    if total > options.nodes:
-        _LOG.warning("refinement stops: the next mesh would have about %d nodes", total)
+    nodes = sum(sum(d + 1 for s in m.sections for d in s.degrees) for m in meshes)
+    if nodes > options.nodes:
+        _LOG.warning("refinement stops: the next mesh would have about %d nodes", nodes)
         return [m.layout.mesh for m in best.motions], False
     return meshes, changed

@@ -25,6 +25,8 @@ OVERSHOOT_TOLERANCE = 0.1
 MOST_OF = 0.1
 JUMP = 0.2
 """A control that exceeds its limits by this part of its range jumps or chatters."""
+FEWEST_NODES = 3
+"""Intervals with fewer nodes get one more for the sake of the cost."""
 SINGULAR_DEGREE = 5
 MOST_SINGULAR = 4
 """Intervals that a singular arc begins with."""
@@ -40,9 +42,17 @@ def measure(error: IntervalErrors) -> Array:
     return np.asarray(np.maximum(np.max(error.dynamics, axis=1, initial=0.0), error.cost))
 
 
-def bad_intervals(error: IntervalErrors, tolerance: float, optimality: bool) -> Array:
-    """(N,) whether an interval has to change; ``optimality``: for its controls, too."""
+def bad_intervals(
+    error: IntervalErrors, tolerance: float, optimality: bool, shares: Array | None = None
+) -> Array:
+    """(N,) whether an interval has to change.
+
+    ``optimality``: for its controls, too; ``shares``: for its part in the error of the cost,
+    too, which is as large as allowed at 1.
+    """
     bad = np.asarray(measure(error) > tolerance) | (error.overshoot > overshoot_limit(tolerance))
+    if shares is not None:
+        bad |= shares > 1.0
     if not optimality:
         return bad
     # the motion is right but its cost still moves: what moves most is looked at
@@ -56,12 +66,13 @@ def refined_mesh(
     tolerance: float,
     optimality: bool,
     bounds: Array,
+    shares: Array | None = None,
 ) -> Mesh:
     """The mesh with its bad intervals split or of higher degree.
 
-    ``bounds``: (nu, 2) of the controls.
+    ``bounds``: (nu, 2) of the controls; ``shares``: as of :func:`bad_intervals`.
     """
-    mesh = _rebuilt(motion, _pieces(motion, error, tolerance, optimality))
+    mesh = _rebuilt(motion, _pieces(motion, error, tolerance, optimality, shares))
     return fenced_mesh(mesh, motion, bounds)
 
 
@@ -77,12 +88,16 @@ def doubled_mesh(mesh: Mesh) -> Mesh:
 
 
 def _pieces(
-    motion: PhaseTrajectory, error: IntervalErrors, tolerance: float, optimality: bool
+    motion: PhaseTrajectory,
+    error: IntervalErrors,
+    tolerance: float,
+    optimality: bool,
+    shares: Array | None,
 ) -> list[tuple[int, int]]:
     """(pieces, degree) that each interval becomes."""
     scheme = motion.layout.scheme
     limit = overshoot_limit(tolerance)
-    size, bad = measure(error), bad_intervals(error, tolerance, optimality)
+    size, bad = measure(error), bad_intervals(error, tolerance, optimality, shares)
     sections = motion.layout.mesh.sections
     result = []
     for k, interval in enumerate(motion.layout.intervals):
@@ -95,6 +110,12 @@ def _pieces(
             excess = max(excess, (error.overshoot[k] / limit) ** 2)
         if optimality:
             excess = max(excess, error.suboptimality[k] / tolerance)
+        if shares is not None:
+            excess = max(excess, shares[k])
+            if scheme.variable_degree and d < FEWEST_NODES:
+                # too few nodes to tell how fast a polynomial would converge
+                result.append((1, d + 1))
+                continue
         excess = min(excess, 1e12) if np.isfinite(excess) else 1e12
         if scheme.variable_degree and sections[interval.section].singular:
             wanted = d + 2

@@ -179,11 +179,19 @@ def _errors(solution: Solution) -> Section:
     tolerance = solution.options.get("tolerance", float("nan"))
     rows = (
         ("dynamics between nodes", _error(verdict.mesh_error), f"tolerance {tolerance:.1e}"),
+        ("cost", *_cost_error(verdict.cost_error)),
         ("limits between nodes", _error(verdict.overshoot), ""),
         ("re-simulated segments", _error(verdict.segment_error), ""),
         ("re-simulated open loop", _error(verdict.open_loop_error), ""),
     )
     return Section("errors, relative", rows)
+
+
+def _cost_error(value: float | None) -> tuple[str, str]:
+    if value is None:
+        return "not known", ""
+    side = "above" if value > 0 else "below"
+    return _error(abs(value)), f"{side} the best one" if value else ""
 
 
 def _error(value: float) -> str:

@@ -93,6 +93,9 @@ class Verdict:
         Largest relative error of an interval; see :mod:`.estimate`.
     overshoot:
         Largest relative violation of limits between nodes.
+    cost_error:
+        By how much the cost is above the best one (negative: below), relative; None where it
+        is not known; see :mod:`.cost_error`.
     active:
         Limits that are reached, and for which part of the time.
     not_finite:
@@ -107,6 +110,7 @@ class Verdict:
     open_loop_error: float = float("nan")
     mesh_error: float = float("nan")
     overshoot: float = float("nan")
+    cost_error: float | None = None
     active: Mapping[str, float] = field(default_factory=dict)
     not_finite: Sequence[NotFinite] = ()
 
