@@ -83,7 +83,7 @@ def set_constants(problem: OptimalControlProblem, values: Mapping[str, Any]) -> 
     TargetError
         For a constant that it does not have, or a value that is no number.
     """
-    known = [v.name for v in problem.constants()]
+    known = [v.name for v in problem.constants]
     for name, value in values.items():
         if name not in known:
             raise TargetError(

@@ -136,7 +136,7 @@ def add_robot_in_contact(phase: Phase, robot: Any, *, input_rates: bool = False)
     """
     problem = phase.problem
     symbols = robot_symbols(problem, robot)
-    forces = _Forces(robot, symbols, problem.table()[RELAXATION])
+    forces = _Forces(robot, symbols, problem.table[RELAXATION])
     model = SymbolicRobot(robot, symbols)
     phase.robot = robot
     q = declare_coordinates(phase, robot, range(len(robot.coordinates)))
@@ -219,7 +219,7 @@ class ContactRates(ForwardRates):
 
     def __init__(self, problem: OptimalControlProblem, robot: Any, input_rates: bool) -> None:
         super().__init__(problem, robot)
-        self._problem_names = [v.name for v in problem.constants()]
+        self._problem_names = [v.name for v in problem.constants]
         self._inputs = len(robot.inputs) if input_rates else 0
         self._gap: ca.Function | None = None
 

@@ -71,7 +71,7 @@ def _ranges(problem: OptimalControlProblem, phase: Phase, where: str | None) -> 
     """Ranges of the symbols of a phase at its start, its end, or at any time."""
     ends = {"start": phase.start_bounds, "end": phase.end_bounds}.get(where or "", {})
     every: Iterable[Variable] = (
-        *phase.state_variables(), *phase.control_variables(), *phase.algebraic_variables(),
+        *phase.state_variables, *phase.control_variables, *phase.algebraic_variables,
     )  # fmt: skip
     found = {}
     for variable in every:
@@ -90,8 +90,8 @@ def _ranges(problem: OptimalControlProblem, phase: Phase, where: str | None) -> 
 
 
 def _common(problem: OptimalControlProblem) -> dict[int, Range]:
-    found = {v.symbol.element_hash(): v.bounds for v in problem.parameters()}
-    for v in problem.constants():
+    found = {v.symbol.element_hash(): v.bounds for v in problem.parameters}
+    for v in problem.constants:
         value = problem.constant_values[v.name]
         found[v.symbol.element_hash()] = (value, value)
     return found
@@ -121,7 +121,7 @@ def _check_conditions(problem: OptimalControlProblem) -> None:
     for phase in problem.phases:
         ranges[phase.start_time.element_hash()] = phase.start_range
         ranges[phase.end_time.element_hash()] = phase.end_range
-        variables = {v.name: v for v in (*phase.state_variables(), *phase.control_variables())}
+        variables = {v.name: v for v in (*phase.state_variables, *phase.control_variables)}
         for (where, name), symbol in phase.endpoint_symbols.items():
             ends = phase.start_bounds if where == "start" else phase.end_bounds
             low, high = variables[name].bounds

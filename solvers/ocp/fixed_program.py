@@ -84,7 +84,7 @@ class FixedProgram:
 
     def _constants(self) -> Array:
         values = self.problem.constant_values
-        return np.array([values[v.name] for v in self.problem.constants()])
+        return np.array([values[v.name] for v in self.problem.constants])
 
     def solve(
         self,

@@ -255,7 +255,7 @@ class FlightRates(ForwardRates):
 
     def momentum(self, p: Array) -> Array:
         """(3,) angular momentum among the problem's constants; zero if it is not there."""
-        names = [v.name for v in self._problem.constants()]
+        names = [v.name for v in self._problem.constants]
         if MOMENTUM[0] not in names:
             return np.zeros(3)
         values = np.atleast_1d(np.asarray(p, dtype=float))

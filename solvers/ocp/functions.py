@@ -29,14 +29,14 @@ class PhaseFunctions:
 
     def __init__(self, problem: OptimalControlProblem, phase: Phase) -> None:
         self.phase = phase
-        self.states = phase.state_variables()
-        self.controls = phase.control_variables()
-        self.algebraics = phase.algebraic_variables()
+        self.states = phase.state_variables
+        self.controls = phase.control_variables
+        self.algebraics = phase.algebraic_variables
         self.x = column([v.symbol for v in self.states])
         self.u = column([v.symbol for v in self.controls])
         self.z = column([v.symbol for v in self.algebraics])
-        self.s = column([v.symbol for v in problem.parameters()])
-        self.p = column([v.symbol for v in problem.constants()])
+        self.s = column([v.symbol for v in problem.parameters])
+        self.p = column([v.symbol for v in problem.constants])
         self.begin, self.finish = ca.SX.sym("section_start"), ca.SX.sym("section_end")
         self.place = ca.SX.sym("place")
         self.rates = column([phase.rates[v.name] for v in self.states])

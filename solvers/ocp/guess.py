@@ -46,7 +46,7 @@ def initial_guess(transcription: Transcription) -> None:
                 )
         _ends_and_integrals(transcription, indices)
     for place, variable in zip(
-        transcription.parameters, transcription.problem.parameters(), strict=True
+        transcription.parameters, transcription.problem.parameters, strict=True
     ):
         program.guess[place] = transcription.problem.parameter_guesses[variable.name]
 

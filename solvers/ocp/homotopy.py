@@ -175,7 +175,7 @@ def _rows(
 ) -> list[dict[str, float]]:
     if not ladder:
         raise OptimalControlError("solve_ladder: give constants and their values")
-    known = [v.name for v in problem.constants()]
+    known = [v.name for v in problem.constants]
     lengths = set()
     columns: dict[str, list[float]] = {}
     for name, values in ladder.items():

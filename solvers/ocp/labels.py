@@ -104,7 +104,7 @@ class Labels:
                 text = f"{control} at the {where}"
                 self._variable(entry, "end value", name, text, units[control])
         for variable, entry in zip(
-            transcription.problem.parameters(), transcription.parameters, strict=True
+            transcription.problem.parameters, transcription.parameters, strict=True
         ):
             self._variable(entry, "parameter", "", variable.name, variable.unit)
         boundaries_of = {i.phase.name: i.boundaries(x) for i in transcription.phases}

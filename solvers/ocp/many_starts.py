@@ -83,6 +83,7 @@ class MultiStart:
         assert found is not None
         return found
 
+    @property
     def optima(self) -> list[tuple[float, list[int]]]:
         """Different costs that were found, the lowest first, and the starts that led there."""
         groups: list[tuple[float, list[int]]] = []
@@ -96,7 +97,7 @@ class MultiStart:
     def __str__(self) -> str:
         good = sum(a.success for a in self.attempts)
         lines = [f"{len(self.attempts)} starts, {good} solved"]
-        for cost, starts in self.optima():
+        for cost, starts in self.optima:
             lines.append(f"  cost {cost:.9g}: start {', '.join(map(str, sorted(starts)))}")
         lines += [f"  {a}" for a in self.attempts if not a.success]
         return "\n".join(lines)

@@ -201,7 +201,7 @@ def _point(
         state = int(layout.rate_state[node])
     variables = [
         *functions.states, *functions.controls, *functions.algebraics,
-        *transcription.problem.parameters(), *transcription.problem.constants(),
+        *transcription.problem.parameters, *transcription.problem.constants,
     ]  # fmt: skip
     symbols = [v.symbol for v in variables] + [phase.time, phase.start_time, phase.end_time]
     algebraics = x[indices.algebraics[rate]] if len(indices.algebraics) else np.empty(0)
@@ -265,6 +265,6 @@ def boundary_point(transcription: Transcription, x: Array, p: Array) -> tuple[li
             if term.symbol is not None:
                 symbols.append(term.symbol)
                 values.append(float(x[entry]))
-    symbols += [v.symbol for v in (*problem.parameters(), *problem.constants())]
+    symbols += [v.symbol for v in (*problem.parameters, *problem.constants)]
     values += [float(v) for v in (*x[transcription.parameters], *p)]
     return symbols, np.array(values)

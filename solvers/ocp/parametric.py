@@ -87,7 +87,7 @@ class SolveFunction:
         self._tolerance = float(solution.options["tolerance"])
         self._transcription: Transcription = solution.refined.transcription
         self._ends = _fixed_ends(problem, self._transcription)
-        constants = {v.name: solution.constants[v.name] for v in problem.constants()}
+        constants = {v.name: solution.constants[v.name] for v in problem.constants}
         ends = {name: end.default for name, end in self._ends.items()}
         self.arguments: dict[str, float] = {**constants, **ends}
         program = self._transcription.program
@@ -118,7 +118,7 @@ class SolveFunction:
         """
         begun = time.perf_counter()
         chosen = self._checked(values)
-        constants = {v.name: chosen[v.name] for v in self.problem.constants()}
+        constants = {v.name: chosen[v.name] for v in self.problem.constants}
         p = self._constants(constants)
         lower, upper = self._lower.copy(), self._upper.copy()
         for name, end in self._ends.items():
@@ -152,7 +152,7 @@ class SolveFunction:
     def _constants(self, values: Mapping[str, float]) -> Array:
         """(nc,) constants in the problem's order."""
         given = {**self.solution.constants, **values}
-        return np.array([given[v.name] for v in self.problem.constants()], dtype=float)
+        return np.array([given[v.name] for v in self.problem.constants], dtype=float)
 
     def _checked(self, values: Mapping[str, float]) -> dict[str, float]:
         chosen = dict(self.arguments)
@@ -190,7 +190,7 @@ class SolveFunction:
 
     def _limits(self, end: _EndValue) -> tuple[float, float]:
         phase = next(p for p in self.problem.phases if p.name == end.phase)
-        variables = (*phase.state_variables(), *phase.control_variables())
+        variables = (*phase.state_variables, *phase.control_variables)
         return next(v.bounds for v in variables if v.name == end.name)
 
     def _solver(self, warm: bool) -> ca.Function:

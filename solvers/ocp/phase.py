@@ -190,14 +190,17 @@ class Phase:
             group.append(name)
         return tuple(symbols)
 
+    @property
     def state_variables(self) -> tuple[Variable, ...]:
         """States in order."""
         return tuple(self._names.find(n) for n in self._states)
 
+    @property
     def control_variables(self) -> tuple[Variable, ...]:
         """Controls in order."""
         return tuple(self._names.find(n) for n in self._controls)
 
+    @property
     def algebraic_variables(self) -> tuple[Variable, ...]:
         """Algebraic variables in order."""
         return tuple(self._names.find(n) for n in self._algebraics)
@@ -206,6 +209,7 @@ class Phase:
         """Symbol of a state, control or algebraic variable by name."""
         return self._names.find(name).symbol
 
+    @property
     def table(self) -> dict[str, ca.SX]:
         """Symbols that have a meaning at a time within the phase, by name."""
         return {
@@ -213,12 +217,12 @@ class Phase:
             "time": self.time,
             "start_time": self.start_time,
             "end_time": self.end_time,
-            **self.problem.table(),
+            **self.problem.table,
         }
 
     def expression(self, value: Any, label: str) -> ca.SX:
         """A scalar in the symbols of this phase."""
-        table = self.table()
+        table = self.table
         found = scalar(value, f"{self._label}: {label}", table)
         check_symbols(found, f"{self._label}: {label}", table, "this phase")
         return found

@@ -180,29 +180,33 @@ class OptimalControlProblem:
         return found
 
     def _refuse_taken(self, name: str) -> None:
-        if self.has_name(name) or any(name in p.table() for p in self.phases):
+        if self.has_name(name) or any(name in p.table for p in self.phases):
             raise OptimalControlError(f"problem {self.name!r}: the name {name!r} is taken")
 
     def has_name(self, name: str) -> bool:
         """Whether a parameter or constant has this name."""
         return name in self._parameters or name in self._constants
 
+    @property
     def parameters(self) -> tuple[Variable, ...]:
         """Parameters in order."""
         return tuple(self._parameters)
 
+    @property
     def constants(self) -> tuple[Variable, ...]:
         """Constants in order."""
         return tuple(self._constants)
 
+    @property
     def table(self) -> dict[str, ca.SX]:
         """Symbols of parameters and constants by name."""
         return {v.name: v.symbol for v in (*self._parameters, *self._constants)}
 
     # -- conditions and cost -----------------------------------------------
+    @property
     def endpoint_table(self) -> dict[str, ca.SX]:
         """Symbols with a meaning between phases, by a name for messages."""
-        table = self.table()
+        table = self.table
         for phase in self.phases:
             table[f"{phase.name}.start_time"] = phase.start_time
             table[f"{phase.name}.end_time"] = phase.end_time
@@ -214,7 +218,7 @@ class OptimalControlProblem:
         return table
 
     def _expression(self, value: Any, label: str) -> ca.SX:
-        table = self.endpoint_table()
+        table = self.endpoint_table
         found = scalar(value, label, table)
         check_symbols(
             found, label, table, "conditions on end values (use phase.initial and phase.final)"
@@ -270,8 +274,8 @@ class OptimalControlProblem:
         first, second = self._phase(first), self._phase(second)
         if first is second:
             raise OptimalControlError(f"link: phase {first.name!r} cannot follow itself")
-        shared = [v.name for v in second.state_variables()]
-        own = {v.name: v for v in first.state_variables()}
+        shared = [v.name for v in second.state_variables]
+        own = {v.name: v for v in first.state_variables}
         names = [n for n in shared if n in own] if states is None else split_names(states, "link")
         jump = dict(jumps or {})
         label = f"link_{first.name}_{second.name}".replace("-", "_").replace(" ", "_")

@@ -189,7 +189,7 @@ def make_record(
     """The record of a refined solution."""
     transcription, outcome = refined.transcription, refined.outcome
     program = transcription.program
-    p = np.array([constants[v.name] for v in problem.constants()], dtype=float)
+    p = np.array([constants[v.name] for v in problem.constants], dtype=float)
     x, rows = outcome.x, outcome.row_multipliers
     # fixed variables have no multiplier of the solver's: all of them follow from the slopes
     slopes = program.gradient(x, p) + program.jacobian_entries(x, p).transposed_times(rows)
@@ -205,10 +205,10 @@ def make_record(
         tuple(
             (Quantity.of(v), float(value))
             for v, value in zip(
-                problem.parameters(), x[transcription.parameters], strict=True
+                problem.parameters, x[transcription.parameters], strict=True
             )
         ),
-        tuple((Quantity.of(v), float(constants[v.name])) for v in problem.constants()),
+        tuple((Quantity.of(v), float(constants[v.name])) for v in problem.constants),
         outcome.cost,
         cost_terms(problem, transcription, refined.motions, outcome.cost, x, p),
         _conditions(problem, transcription, x, p, rows),
@@ -357,7 +357,7 @@ def cost_terms(
         function = ca.Function(
             "cost_terms",
             [ca.vertcat(ca.SX(0, 1), *symbols), ca.vertcat(ca.SX(0, 1), *fixed),
-             ca.vertcat(ca.SX(0, 1), *(v.symbol for v in problem.constants()))],
+             ca.vertcat(ca.SX(0, 1), *(v.symbol for v in problem.constants))],
             [ca.densify(ca.vertcat(*(c.expression for c in problem.costs)))],
         )  # fmt: skip
         got = np.asarray(function(x[np.array(places, dtype=int)], values, p)).ravel()

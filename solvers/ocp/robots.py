@@ -72,7 +72,7 @@ def declare_parameters(
 
 def robot_symbols(problem: OptimalControlProblem, robot: Any) -> dict[str, ca.SX]:
     """Robot parameters that are symbols of the problem, by name."""
-    return {n: s for n, s in problem.table().items() if n in robot.parameters}
+    return {n: s for n, s in problem.table.items() if n in robot.parameters}
 
 
 class SymbolicRobot:
@@ -201,7 +201,7 @@ def add_limits(phase: Phase, robot: Any) -> None:
     """The robot's limits: bounds of coordinates, and of squared lengths of several."""
     lengths: dict[tuple[str, ...], tuple[float, str]] = {}
     for limit in robot.limits:
-        bounds = {v.name: v.bounds for v in phase.state_variables()}
+        bounds = {v.name: v.bounds for v in phase.state_variables}
         if not bounds.keys() >= set(limit.coordinates):
             continue
         if len(limit.coordinates) > 1:
@@ -267,7 +267,7 @@ class ForwardRates:
         """The robot with the parameter values of a solve."""
         key = np.asarray(s, dtype=float).tobytes(), np.asarray(p, dtype=float).tobytes()
         if self._last is None or self._last[0] != key:
-            variables = (*self._problem.parameters(), *self._problem.constants())
+            variables = (*self._problem.parameters, *self._problem.constants)
             values = np.concatenate([np.ravel(s), np.ravel(p)])
             own = {
                 variable.name: float(value)

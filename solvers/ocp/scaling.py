@@ -66,7 +66,7 @@ def scale(transcription: Transcription, p: Array, cost_size: float | None = None
             s[times] = max(float(np.max(np.abs(program.guess[times]))), SMALLEST)
         s[indices.integrals] = np.maximum(np.abs(program.guess[indices.integrals]), 1.0)
     for place, variable in zip(
-        transcription.parameters, transcription.problem.parameters(), strict=True
+        transcription.parameters, transcription.problem.parameters, strict=True
     ):
         s[place] = variable_size(variable, program.guess[[place]])
     _scale_rows(transcription, p)

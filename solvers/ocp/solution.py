@@ -439,7 +439,7 @@ class Solution:
             raise OptimalControlError(
                 f"{self.name}: a loaded solution has no expressions to look into; solve it again"
             )
-        p = np.array([self.constants[v.name] for v in self.problem.constants()], dtype=float)
+        p = np.array([self.constants[v.name] for v in self.problem.constants], dtype=float)
         return diagnose(self.refined, p)
 
     # -- re-simulation, files, pictures ------------------------------------

@@ -136,7 +136,7 @@ def solve(
             f"nodes: the first mesh has {first} nodes already, at most {nodes} are allowed; "
             "give a coarser mesh= or more nodes="
         )
-    p = np.array([problem.constant_values[v.name] for v in problem.constants()])
+    p = np.array([problem.constant_values[v.name] for v in problem.constants])
     options = RefinementOptions(tolerance, rounds if refine_mesh else 1, nodes, knots)
     solver = {
         "tolerance": min(1e-8, max(NLP_SHARE * tolerance, 1e-11)),
@@ -223,7 +223,7 @@ def _check_counterparts(problem: OptimalControlProblem, guess: Solution) -> None
     found = {p.name: start.phase(p.name, len(problem.phases)) for p in problem.phases}
     for phase in problem.phases:
         old = found[phase.name]
-        own = {v.name for v in (*phase.state_variables(), *phase.control_variables())}
+        own = {v.name for v in (*phase.state_variables, *phase.control_variables)}
         if old is not None and own & {q.name for q in (*old.states, *old.controls)}:
             return
     phases = ", ".join(

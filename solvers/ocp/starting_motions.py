@@ -162,8 +162,8 @@ def _middle(variable: Variable) -> float:
 
 def _evaluator(phase: Phase, functions: PhaseFunctions, begun: float, end: float) -> Evaluator:
     problem = phase.problem
-    s = np.array([problem.parameter_guesses[v.name] for v in problem.parameters()])
-    p = np.array([problem.constant_values[v.name] for v in problem.constants()])
+    s = np.array([problem.parameter_guesses[v.name] for v in problem.parameters])
+    p = np.array([problem.constant_values[v.name] for v in problem.constants])
     return Evaluator(functions, s, p, (begun, end))
 
 

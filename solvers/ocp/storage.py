@@ -144,15 +144,15 @@ def _check_statement(record: SolutionRecord, problem: OptimalControlProblem) -> 
     label = f"load_solution: problem {problem.name!r} is not that of the solution"
     groups: list[tuple[str, list[str], list[str]]] = [
         ("phases", [p.name for p in problem.phases], [p.name for p in record.phases]),
-        ("parameters", _names(problem.parameters()), [q.name for q, _ in record.parameters]),
-        ("constants", _names(problem.constants()), [q.name for q, _ in record.constants]),
+        ("parameters", _names(problem.parameters), [q.name for q, _ in record.parameters]),
+        ("constants", _names(problem.constants), [q.name for q, _ in record.constants]),
     ]
     for stated, stored in zip(problem.phases, record.phases, strict=False):
         of = f"of phase {stated.name!r}"
         groups += [
-            (f"states {of}", _names(stated.state_variables()), _names(stored.states)),
-            (f"controls {of}", _names(stated.control_variables()), _names(stored.controls)),
-            (f"algebraics {of}", _names(stated.algebraic_variables()), _names(stored.algebraics)),
+            (f"states {of}", _names(stated.state_variables), _names(stored.states)),
+            (f"controls {of}", _names(stated.control_variables), _names(stored.controls)),
+            (f"algebraics {of}", _names(stated.algebraic_variables), _names(stored.algebraics)),
         ]
     for what, own, theirs in groups:
         if own != theirs:

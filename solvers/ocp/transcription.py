@@ -56,7 +56,7 @@ class Transcription:
         self.phases = [
             self._number(f, Layout(mesh, scheme)) for f, mesh in zip(functions, meshes, strict=True)
         ]
-        self.parameters = self._take(len(problem.parameters()))
+        self.parameters = self._take(len(problem.parameters))
         rows = Rows()
         blocks: list[Block] = []
         for indices in self.phases:
@@ -83,7 +83,7 @@ class Transcription:
             linear,
             joined(rows.lower),
             joined(rows.upper),
-            len(problem.constants()),
+            len(problem.constants),
         )
         self.program.row_scale = joined(rows.scale)
         bound_variables(self)
@@ -148,7 +148,7 @@ class Transcription:
     def _constants(
         self, indices: PhaseIndices, section: Array, parts: Sequence[Array]
     ) -> tuple[Array, Array]:
-        n, count = len(section), len(self.problem.constants())
+        n, count = len(section), len(self.problem.constants)
         columns = [np.full((n, count), np.nan)]
         if not indices.free_times:
             t = indices.fixed_times
@@ -467,10 +467,10 @@ class Transcription:
         used = {s.element_hash() for s in ca.symvar(ca.SX(y))}
         picked = [k for k, s in enumerate(symbols) if s.element_hash() in used]
         w = ca.vertcat(*(symbols[k] for k in picked)) if picked else ca.SX(0, 1)
-        p = ca.vertcat(ca.SX(0, 1), *(v.symbol for v in problem.constants()))
+        p = ca.vertcat(ca.SX(0, 1), *(v.symbol for v in problem.constants))
         c = ca.vertcat(p, *fixed)
         function = NodeFunction("boundary", w, c, ca.SX(y))
-        count = len(problem.constants())
+        count = len(problem.constants)
         constants = np.concatenate([np.full(count, np.nan), values])[None, :]
         constant_places = np.full(constants.shape, -1)
         constant_places[0, :count] = np.arange(count)
@@ -524,7 +524,7 @@ class Transcription:
                 assert term.symbol is not None
                 symbols.append(term.symbol)
                 places.append(int(place))
-        symbols += [v.symbol for v in self.problem.parameters()]
+        symbols += [v.symbol for v in self.problem.parameters]
         places += [int(k) for k in self.parameters]
         return symbols, places, fixed, np.array(values)
 

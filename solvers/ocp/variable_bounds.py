@@ -52,7 +52,7 @@ def bound_variables(transcription: Transcription) -> None:
             if indices.times[k] >= 0:
                 put(indices.times[k : k + 1] if k == 0 else indices.times[-1:], ends)
     for place, variable in zip(
-        transcription.parameters, transcription.problem.parameters(), strict=True
+        transcription.parameters, transcription.problem.parameters, strict=True
     ):
         put(np.array([place]), variable.bounds)
 

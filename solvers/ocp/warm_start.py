@@ -77,7 +77,7 @@ class Start:
             [
                 known.get(v.name, guess[place])
                 for v, place in zip(
-                    transcription.problem.parameters(), transcription.parameters, strict=True
+                    transcription.problem.parameters, transcription.parameters, strict=True
                 )
             ]
         )

@@ -16,7 +16,7 @@ def test_names_state_problems_of_their_own_rats() -> None:
     )
     assert made.name == "supporting, restore"
     assert made.constant_values["contact_relaxation"] == 0.5
-    assert "u_2" in [v.name for v in made.phases[0].state_variables()]
+    assert "u_2" in [v.name for v in made.phases[0].state_variables]
 
 
 @pytest.mark.parametrize("name", CONTACT)

@@ -343,7 +343,7 @@ def fly(robot: Any, solution: Any, *, samples: int = 201, rtol: float = 1e-11) -
     from ...simulation import simulate
 
     motion = solution.motion("flight")
-    names = solution.problem.phases[0].state_variables()
+    names = solution.problem.phases[0].state_variables
     x = dict(zip((v.name for v in names), motion.states[0], strict=True))
     q = np.array([x.get(n, 0.0) for n in robot.coordinates.names])
     if "vx" in x:

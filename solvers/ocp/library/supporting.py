@@ -73,6 +73,7 @@ class Softness:
     slip_velocity: float = SLIP_VELOCITY
     relaxation: float = SMALLEST_RELAXATION
 
+    @property
     def constants(self) -> dict[str, float]:
         """Values of the problem's constants."""
         return {
@@ -262,7 +263,7 @@ def set_softness(
     """
     (phase,) = problem.phases
     robot = phase.robot
-    constants = softness.constants()
+    constants = softness.constants
     problem.set(**constants)
     own = robot.with_parameters(**{n: v for n, v in constants.items() if n in robot.parameters})
     if tilt is None:

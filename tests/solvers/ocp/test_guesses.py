@@ -300,7 +300,7 @@ def test_many_starts_find_both_ways_in_the_order_of_their_guesses() -> None:
     assert [a.number for a in found.attempts] == [0, 1]
     assert found.attempts[1].cost < found.attempts[0].cost
     assert found.best.cost == found.attempts[1].cost
-    assert [starts for _, starts in found.optima()] == [[1], [0]]
+    assert [starts for _, starts in found.optima] == [[1], [0]]
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def test_the_motion_of_a_robot_is_its_skeleton_and_its_file_names_the_program(
     q = [c.name for c in robot.coordinates]
     p = [v.name for v in robot.velocities]
     phase.start(**dict(zip(q, robot.neutral, strict=True)), **dict.fromkeys(p, 0.0))
-    for control in phase.control_variables():
+    for control in phase.control_variables:
         phase.minimize(integral=control.symbol**2)
     solution = problem.solve(mesh=3, refine_mesh=False, progress=lambda _: True).unseal()
     animation = solution.animate(None, frames_per_second=4)

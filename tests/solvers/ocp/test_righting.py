@@ -64,7 +64,7 @@ def test_torques_and_bendings_are_those_of_a_segment_whatever_its_links():
         robot = plain(name)
         problem = righting(robot)
         (flight,) = problem.phases
-        bounds = {v.name: v.bounds for v in flight.control_variables()}
+        bounds = {v.name: v.bounds for v in flight.control_variables}
         torque = MOMENT_LIMIT * links
         assert bounds[robot.inputs.names[0]] == pytest.approx((-torque, torque))
         (path,) = flight.paths

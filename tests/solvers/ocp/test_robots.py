@@ -97,7 +97,7 @@ def test_rates_outside_the_model_are_not_numbers_and_leave_the_other_rows_alone(
 
 def test_limits_become_bounds_and_path_constraints():
     _, phase, _ = stated(plain("reed"))
-    bounds = {v.name: v.bounds for v in phase.state_variables()}
+    bounds = {v.name: v.bounds for v in phase.state_variables}
     assert bounds["swing"] == (-1.0, 2.0)
     assert bounds["reach"] == (0.0, 0.1)
     (path,) = [p for p in phase.paths if p.name == "length_u_w"]
@@ -106,9 +106,9 @@ def test_limits_become_bounds_and_path_constraints():
 
 def test_names_and_units_are_the_robots_own():
     _, phase, _ = stated(plain("crane"))
-    assert [v.name for v in phase.state_variables()][:2] == ["travel", "swing"]
+    assert [v.name for v in phase.state_variables][:2] == ["travel", "swing"]
     assert phase["swing_rate_rate"].name() == "swing_rate_rate"
-    units = {v.name: v.unit for v in phase.algebraic_variables()}
+    units = {v.name: v.unit for v in phase.algebraic_variables}
     assert units["travel_rate_rate"] == "m/s^2"
     assert units["swing_rate_rate"] == "rad/s^2"
     assert phase.equations["swing_rate_balance"][1] == "N m"
@@ -119,7 +119,7 @@ def test_free_and_adjustable_parameters_take_the_place_of_values():
     problem, phase, functions = stated(
         robot, free={"hook_mass": (0.1, 1.0)}, adjustable=["arm_mass"]
     )
-    assert [v.name for v in problem.parameters()] == ["hook_mass"]
+    assert [v.name for v in problem.parameters] == ["hook_mass"]
     assert problem.constant_values == {"arm_mass": 0.5}
     other = robot.with_parameters(hook_mass=0.7, arm_mass=0.9)
     q, p, u = sample(robot, 3)
@@ -175,9 +175,9 @@ def test_reduced_equations_hold_where_the_full_model_flies(name, momentum):
 
 def test_reduced_flight_has_no_place_and_no_speed():
     _, phase, _ = reduced(plain("rat_1_2"))
-    names = [v.name for v in phase.state_variables()]
+    names = [v.name for v in phase.state_variables]
     assert names == ["qw", "qx", "qy", "qz", "alpha_1", "beta_1", "alpha_1_rate", "beta_1_rate"]
-    assert {"wx", "vx", "wx_rate"} <= {v.name for v in phase.algebraic_variables()}
+    assert {"wx", "vx", "wx_rate"} <= {v.name for v in phase.algebraic_variables}
 
 
 def test_what_does_not_fly_freely_is_refused():

@@ -87,7 +87,7 @@ def residuals(robot: Any, q: np.ndarray, p: np.ndarray, kappa: float) -> np.ndar
         **{n: float(robot.parameters[n]) for n in LAW if n != "contact_friction"},
         RELAXATION: kappa,
     }
-    table = phase.table()
+    table = phase.table
     function = ca.Function(
         "residuals",
         [table[n] for n in values],
@@ -121,7 +121,7 @@ def test_rates_of_a_relaxed_contact_satisfy_the_phases_equations(rigid: Any) -> 
     q, p = pressed_state(robot, 2)
     u, u_rate = np.full(4, 0.01), np.full(4, 0.3)
     x = np.concatenate([q, p, u])[None]
-    constants = np.array([problem.constant_values[v.name] for v in problem.constants()])
+    constants = np.array([problem.constant_values[v.name] for v in problem.constants])
     assert phase.explicit_rates is not None
     rates = phase.explicit_rates(x, u_rate[None], np.empty(0), constants, np.zeros(1))[0]
     np.testing.assert_array_equal(rates[-4:], u_rate)
@@ -131,7 +131,7 @@ def test_rates_of_a_relaxed_contact_satisfy_the_phases_equations(rigid: Any) -> 
         **{f"{n}_rate": a for n, a in zip(names, rates[len(q) : -4], strict=True)},
         **problem.constant_values,
     }
-    table = phase.table()
+    table = phase.table
     function = ca.Function(
         "residuals",
         [table[n] for n in values],
@@ -145,7 +145,7 @@ def test_rates_of_a_relaxed_contact_satisfy_the_phases_equations(rigid: Any) -> 
 def test_a_balance_stands_still_on_feet_and_tail(
     rat: Any, softness: Softness, degrees: float
 ) -> None:
-    constants = {n: v for n, v in softness.constants().items() if n in rat.parameters}
+    constants = {n: v for n, v in softness.constants.items() if n in rat.parameters}
     robot = rat.with_parameters(foot_y=HEEL, **constants)
     q, u = balance(robot, math.radians(degrees))
     still = np.zeros(len(robot.velocities))
@@ -166,7 +166,7 @@ def test_the_statement_starts_in_balance_and_knows_its_limits(rigid: Any) -> Non
     phase = problem.phases[0]
     tilt = 2 * math.asin(phase.start_bounds["qx"][0])
     assert math.degrees(tilt) == pytest.approx(15.0)
-    assert {v.name: v.bounds for v in phase.state_variables()}["alpha_1_torque"] == (-0.16, 0.16)
+    assert {v.name: v.bounds for v in phase.state_variables}["alpha_1_torque"] == (-0.16, 0.16)
     assert [p.name for p in phase.paths] == ["cosine_of_tilt"]
     assert problem.constant_values["contact_stiffness"] == STIFF.stiffness
     set_softness(problem, LADDER[0])
@@ -199,7 +199,7 @@ def test_a_robot_without_contact_is_refused() -> None:
 def test_the_ladder_goes_from_soft_to_the_robots_own_ground(rigid: Any) -> None:
     own = rigid.parameters
     assert own["contact_stiffness"] == STIFF.stiffness
-    assert own["contact_damping"] == STIFF.constants()["contact_damping"]
+    assert own["contact_damping"] == STIFF.constants["contact_damping"]
     assert own["contact_smoothing"] == STIFF.smoothing
     assert own["contact_slip_velocity"] == STIFF.slip_velocity
     assert LADDER[-1] == STIFF

@@ -553,4 +553,4 @@ def test_wrong_types_in_a_statement_are_named() -> None:
         phase.path("s", ca.SX.sym("stranger"), high=1)
     with pytest.raises(OptimalControlError, match="expected a scalar, got shape"):
         phase.path("w", ca.SX.sym("wide", 2), high=1)
-    assert np.isinf(phase.control_variables()[0].bounds[0])
+    assert np.isinf(phase.control_variables[0].bounds[0])
