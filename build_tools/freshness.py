@@ -1,8 +1,8 @@
 """Whether anything is to be done, decided in milliseconds and without SymPy.
 
 After a build a *stamp* is kept in the user's cache folder: sizes, times and
-hashes of all that the result depends on (the sources of ``modeling`` and
-``build_tools``, the user's model file and its neighbours, versions of Python
+hashes of all that the result depends on (the sources of ours that its model and
+the build import, the user's model file and its neighbours, versions of Python
 and of the packages that decide the text, the compiler) and of the files that
 were written.  A file whose size or time differs is compared by content.
 Standard library only.
@@ -16,13 +16,14 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bestiary.modeling.version import __version__
 
+from .dependencies import definition
 from .errors import CompilerMissingError
 from .files import sha256, write_atomically
 from .locations import cache_root, folder_name, in_checkout, packaged_models, source_root
@@ -32,7 +33,6 @@ from .toolchain import compiler_command, module_suffix
 FORMAT = 1
 NO_COMPILER = "none"
 PACKAGES = ("cython", "jinja2", "numpy", "sympy")
-SOURCES = (("modeling", ".py"), ("build_tools", ".py"), ("build_tools", ".jinja"))
 
 FRESH, STALE, UNBUILT, MISSING = "fresh", "stale", "not compiled", "missing"
 
@@ -86,15 +86,11 @@ def freshness(target: Target, out: Path | None = None) -> Freshness:
     if stamp is None:
         return _without_stamp(target, out)
     found = Freshness(FRESH, "", stamp.name, stamp.folder)
-    now = environment()
+    now = environment(target)
     for key, value in stamp.environment.items():
         if now.get(key) == value or (key == "compiler" and now[key] == NO_COMPILER):
             continue  # what is compiled stays good when the compiler goes
         return _not(found, STALE, f"{key} changed from {value} to {now.get(key)}")
-    known = set(stamp.inputs)
-    added = [str(p) for p in source_files() if str(p) not in known]
-    if added:
-        return _not(found, STALE, f"{added[0]} is new")
     touched = False
     for kind, entries in (("source", stamp.inputs), ("output", stamp.outputs)):
         for name, record in entries.items():
@@ -125,12 +121,13 @@ def write_stamp(
 ) -> bool:
     """Record a finished build; False where the cache folder cannot be written.
 
-    ``sources`` is :func:`source_state` taken *before* the build read them, so
+    ``sources`` is the :func:`source_state` of
+    :func:`~.dependencies.source_files`, taken *before* the build read them, so
     that an edit during the build is noticed.
     """
     inputs = {**sources, **{str(p): _state(p) for p in local_files if str(p) not in sources}}
     written = {str(p): _state(p) for p in sorted(outputs)}
-    stamp = Stamp(name, folder, environment(), inputs, written, target, out)
+    stamp = Stamp(name, folder, environment(target), inputs, written, target, out)
     try:
         path = stamp_path(target, out)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,20 +165,15 @@ def drop_stamp(target: Target, out: Path | None) -> None:
         stamp_path(target, out).unlink()
 
 
-def source_files() -> Iterator[Path]:
-    """Every file of ours that decides what a build writes."""
-    for folder, suffix in SOURCES:
-        yield from sorted((source_root() / folder).rglob(f"*{suffix}"))
+def source_state(paths: Iterable[Path]) -> dict[str, list[Any]]:
+    """Size, time and hash of files as they are now."""
+    return {str(p): _state(p) for p in paths}
 
 
-def source_state(extra: Iterable[Path] = ()) -> dict[str, list[Any]]:
-    """Size, time and hash of the source files (and others) as they are now."""
-    return {str(p): _state(p) for p in (*source_files(), *extra)}
-
-
-def environment() -> dict[str, Any]:
+def environment(target: Target) -> dict[str, Any]:
     """Versions and settings that decide what a build gives."""
     return {
+        "definition": definition(target),
         "bestiary": __version__,
         "python": f"{sys.implementation.cache_tag} {sysconfig.get_config_var('SOABI')}",
         "compiler": _compiler_state(),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .cache import ObjectCache
 from .compiler import MODULE, CompiledModule, ObjectReport, compile_module
+from .dependencies import source_files
 from .errors import CompilerMissingError, FolderError, TargetError
 from .files import sha256, uninterrupted, write_atomically
 from .freshness import drop_stamp, freshness, other_owner, source_state, write_stamp
@@ -207,7 +208,8 @@ def build(
         return BuildResult(now.name, now.folder, FRESH)
     tell = progress or (lambda _: None)
     clock = _Clock(target.label, tell)
-    sources = source_state([target.path] if target.path else [])
+    ours = source_files(target)
+    sources = source_state([*ours, target.path] if target.path else ours)
     with clock.step("derive"):
         derived = derive(target)
     name = derived.equations.name

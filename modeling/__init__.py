@@ -33,7 +33,7 @@ JOINTS = (
     *("Compound", "Cylindrical", "Fixed", "Floating", "Follower", "Planar"),
     *("Prismatic", "Revolute", "Spherical", "Universal"),
 )
-_HOME = {
+HOME = {
     "add_tracking_controller": "control",
     "EquationsOfMotion": "equations",
     "ModelError": "errors",
@@ -45,13 +45,13 @@ _HOME = {
     **dict.fromkeys(JOINTS, "joints"),
 }
 
-__all__ = sorted(_HOME)
+__all__ = sorted(HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -96,7 +96,7 @@ def find_robot(text: str, options: Mapping[str, Any], functions: Sequence[str] =
 def _is_current(text: str, options: Mapping[str, Any], functions: Sequence[str]) -> bool:
     """Whether the files of a built-in robot are not known to be out of date."""
     state = freshness(parse_target(text, options, functions))
-    return state.is_fresh or not state.reason.endswith(("changed", "is new"))
+    return state.is_fresh or not state.reason.endswith("changed")
 
 
 def _read(folder: Path) -> Robot | None:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from build_project import PENDULUM, edit
 
+from bestiary.build_tools import dependencies, pipeline
 from bestiary.build_tools import freshness as module
+from bestiary.build_tools.dependencies import source_files
 from bestiary.build_tools.freshness import FRESH, MISSING, STALE, UNBUILT, freshness, known_builds
+from bestiary.build_tools.locations import source_root
 from bestiary.build_tools.pipeline import build
 from bestiary.build_tools.targets import Target, parse_target
+from bestiary.modeling.animals import BUILT_IN
 
 
 def test_target_that_was_never_built_is_missing(target: Target) -> None:
@@ -95,16 +101,68 @@ def test_changed_source_of_ours_is_noticed(
 ) -> None:
     source = tmp_path / "source.py"
     source.write_text("x = 1\n")
-    known = list(module.source_files())
-    monkeypatch.setattr(module, "source_files", lambda: iter([*known, source]))
+    known = source_files(target)
+    monkeypatch.setattr(pipeline, "source_files", lambda _: (*known, source))
     build(target)
     source.write_text("x = 2\n")
     assert freshness(target).reason == f"{source} changed"
-    extra = tmp_path / "extra.py"
-    extra.write_text("")
-    source.write_text("x = 1\n")
-    monkeypatch.setattr(module, "source_files", lambda: iter([*known, source, extra]))
-    assert freshness(target).reason == f"{extra} is new"
+
+
+def test_files_that_a_robot_does_not_import_leave_it_fresh(target: Target) -> None:
+    build(target)
+    inputs = set(json.loads(module.stamp_path(target, None).read_text())["inputs"])
+    assert str(source_root() / "modeling" / "joints.py") in inputs
+    assert str(source_root() / "build_tools" / "templates" / "kernel.c.jinja") in inputs
+    for other in ("animals/sea_lion.py", "animals/kangaroo_rat.py", "animals/__init__.py"):
+        assert str(source_root() / "modeling" / other) not in inputs
+    new = source_root() / "modeling" / "animals" / f"test_animal_{os.getpid()}.py"
+    try:
+        new.write_text("raise RuntimeError\n")
+        assert freshness(target).is_fresh
+    finally:
+        new.unlink()
+
+
+def test_a_changed_entry_in_the_list_of_animals_is_noticed(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rat = parse_target("kangaroo_rat_articulated")
+    before = dependencies.definition(rat)
+    entry = BUILT_IN["kangaroo_rat_articulated"]
+    monkeypatch.setitem(BUILT_IN, "another", replace(entry, function="other"))
+    assert dependencies.definition(rat) == before
+    monkeypatch.setitem(BUILT_IN, "kangaroo_rat_articulated", replace(entry, function="other"))
+    assert dependencies.definition(rat) != before
+
+
+def test_an_animal_that_a_model_file_imports_is_watched(target: Target, pendulum: Path) -> None:
+    animal = source_root() / "modeling" / "animals" / "sea_lion.py"
+    assert animal not in source_files(target)
+    neighbour = pendulum.parent / "helper.py"
+    neighbour.write_text("from bestiary.modeling.animals.sea_lion import sea_lion\n")
+    pendulum.write_text(f"import helper\n{pendulum.read_text()}")
+    assert animal in source_files(target)
+    neighbour.unlink()
+
+
+@pytest.mark.parametrize("name", ["sea_lion", "kangaroo_rat_articulated"])
+def test_every_module_of_ours_that_an_emission_loads_is_watched(name: str) -> None:
+    program = (
+        "import sys, json\n"
+        "from bestiary.build_tools.pipeline import emit\n"
+        "from bestiary.build_tools.targets import derive, parse_target\n"
+        f"emit(derive(parse_target({name!r})).equations)\n"
+        "print(json.dumps([m.__file__ for m in sys.modules.values() if m is not None"
+        " and m.__name__.startswith(('bestiary.modeling', 'bestiary.build_tools'))]))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = {Path(f).resolve() for f in json.loads(done.stdout)}
+    watched = {p.resolve() for p in source_files(parse_target(name))}
+    entries = (source_root() / "modeling" / "animals" / "__init__.py").resolve()
+    assert loaded - watched == {entries}  # of which each target's own entry counts
+    assert {p for p in watched - loaded if p.suffix == ".py"} == set()
 
 
 def test_edit_during_a_build_is_noticed(target: Target, pendulum: Path) -> None:
