@@ -30,6 +30,10 @@ FEWEST_WARM = 60
 """Iterations that a warm start may use at least; it is meant to be short."""
 RIPPLE = 1e-2
 """Disturbance of a guess that led nowhere, as a part of the variables' scales."""
+LOWER = 1e-6
+"""A cost is lower by at least this part of its size."""
+BESIDE = "a start beside a stationary point that is no minimum"
+"""The attempt that left such a point."""
 BRIEF = 100
 """Iterations of a brief attempt."""
 FINAL = (Status.INTERRUPTED, Status.TIME_LIMIT, Status.TOO_FEW_FREEDOMS)
@@ -54,6 +58,34 @@ def rippled(program: NonlinearProgram, guess: Array) -> Array:
     """
     noise = np.random.default_rng(1).uniform(-RIPPLE, RIPPLE, len(guess))
     return np.asarray(np.clip(guess + noise * program.variable_scale, program.lower, program.upper))
+
+
+def may_be_no_minimum(program: NonlinearProgram, outcome: Outcome) -> bool:
+    """Whether a stationary point may be a maximum or a saddle.
+
+    Where the reduced Hessian is not positive definite, the inertia of the matrix of the
+    optimality conditions is wrong, and IPOPT adds a multiple of the identity
+    (Waechter and Biegler, Math. Programming 106, 2006, 3.1): it did so in its last step, or
+    made no step at all.
+    """
+    if not any(len(block.cost_place) for block in program.blocks):
+        return False  # what costs nothing is best everywhere
+    added = outcome.history.get("regularization_size")
+    if added is None or not len(added):
+        return False
+    return len(added) == 1 or bool(added[-1] > 0)
+
+
+def _limited(settings: Mapping[str, Any], left: int) -> dict[str, Any]:
+    return {**settings, "iterations": min(left, int(settings["iterations"]))}
+
+
+def _is_better(found: Outcome, known: Outcome, program: NonlinearProgram) -> bool:
+    """Whether a disturbed start led to a lower cost, or to none at all."""
+    if found.status is Status.UNBOUNDED:
+        return True
+    size = max(abs(known.cost), program.cost_scale)
+    return found.status.converged and found.cost < known.cost - LOWER * size
 
 
 def solve_mesh(
@@ -137,9 +169,16 @@ def solve_mesh(
         left -= outcome.iterations
         spent += outcome.iterations
         if outcome.status.converged:
+            name = attempt.name
+            if not warm and left > 0 and may_be_no_minimum(program, outcome) and not stop.is_set():
+                program.guess = rippled(program, outcome.x)
+                beside = ipopt(program, p, watch=watch, stop=stop, **_limited(settings, left))
+                spent += beside.iterations
+                if _is_better(beside, outcome, program):
+                    outcome, name = beside, BESIDE
             outcome.iterations = spent
             program.guess = given
-            return outcome, attempt.name
+            return outcome, name
         first = first or outcome
         if stop.is_set() or outcome.status in FINAL:
             break

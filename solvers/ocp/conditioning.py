@@ -35,6 +35,8 @@ FLAT = 1e-7
 NAMED = 0.15
 """Parts of a singular vector that are named, relative to its largest."""
 ACTIVE = 1e-7
+LARGEST_DENSE = 800
+"""Programs up to this size are treated as dense where there is no sparse way."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +108,10 @@ def conditioning(transcription: Transcription, outcome: Outcome, p: Array) -> Co
     program, x = transcription.program, outcome.x
     if max(program.size, program.rows) > LARGEST or not np.all(np.isfinite(x)):
         return None
-    sx, sg = program.variable_scale, program.row_scale
-    with np.errstate(all="ignore"):
-        g = program.residuals(x, p)
-        at_bound = (x - program.lower <= ACTIVE * sx) | (program.upper - x <= ACTIVE * sx)
-        fixed = program.row_lower == program.row_upper
-        near = (g - program.row_lower <= ACTIVE * sg) | (program.row_upper - g <= ACTIVE * sg)
-    rows, columns = np.flatnonzero(fixed | near), np.flatnonzero(~at_bound)
-    entries = program.jacobian_entries(x, p).scaled(rows=1 / sg, columns=sx)
-    if not len(rows) or not len(columns) or not np.all(np.isfinite(entries.values)):
+    active = _active(transcription, x, p)
+    if active is None:
         return None
-    jacobian = entries.as_scipy().tocsr()[rows][:, columns]
+    rows, columns, jacobian = active
     labels = Labels(transcription, x)
     values, vectors, largest = _small_singular(jacobian)
     zero = values <= DEPENDENT * largest
@@ -138,6 +133,44 @@ def conditioning(transcription: Transcription, outcome: Outcome, p: Array) -> Co
         names,
         0 if flat is None else flat.shape[1],
     )
+
+
+def _active(transcription: Transcription, x: Array, p: Array) -> tuple[Array, Array, Any] | None:
+    """Active rows, variables off their bounds, and the scaled Jacobian of these by those."""
+    program = transcription.program
+    sx, sg = program.variable_scale, program.row_scale
+    with np.errstate(all="ignore"):
+        g = program.residuals(x, p)
+        at_bound = (x - program.lower <= ACTIVE * sx) | (program.upper - x <= ACTIVE * sx)
+        fixed = program.row_lower == program.row_upper
+        near = (g - program.row_lower <= ACTIVE * sg) | (program.row_upper - g <= ACTIVE * sg)
+    rows, columns = np.flatnonzero(fixed | near), np.flatnonzero(~at_bound)
+    entries = program.jacobian_entries(x, p).scaled(rows=1 / sg, columns=sx)
+    if not len(rows) or not len(columns) or not np.all(np.isfinite(entries.values)):
+        return None
+    return rows, columns, entries.as_scipy().tocsr()[rows][:, columns]
+
+
+def lowest_curvature(transcription: Transcription, outcome: Outcome, p: Array) -> float | None:
+    """Least curvature of the Lagrangian along the active constraints, relative to the largest.
+
+    Negative: the point is no minimum.  None if the program is too large, or not a number there.
+    """
+    program = transcription.program
+    if max(program.size, program.rows) > LARGEST_DENSE or not np.all(np.isfinite(outcome.x)):
+        return None
+    active = _active(transcription, outcome.x, p)
+    hessian = _hessian(transcription, outcome, p)
+    if active is None or hessian is None:
+        return None
+    _, columns, jacobian = active
+    own = hessian[columns][:, columns].toarray()
+    size = float(np.max(np.abs(own), initial=0.0))
+    _, values, right = np.linalg.svd(jacobian.toarray(), full_matrices=True)
+    basis = right[int(np.count_nonzero(values > DEPENDENT * values[0])) :].T
+    if size == 0.0 or not basis.shape[1]:
+        return 0.0
+    return float(np.linalg.eigvalsh(basis.T @ own @ basis)[0]) / size
 
 
 def _ranked(weights: Array, words: list[str]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from .advice import Causes, find_causes, grown, suggest
-from .conditioning import Conditioning, conditioning
+from .attempts import may_be_no_minimum
+from .conditioning import Conditioning, conditioning, lowest_curvature
 from .guess_check import GuessCheck
 from .interruption import Stop
 from .labels import Labels, at, listed, with_unit
@@ -17,6 +18,7 @@ from .nan_search import find_not_finite
 from .refinement import Refined
 from .relaxation import Conflict, find_conflict
 from .replay import PhaseReplay
+from .runaway import Runaway, find_runaway
 from .status import Status
 from .verdict import NotFinite, Verdict
 from .violations import active_limits, misses, violations
@@ -29,6 +31,8 @@ COST_FACTOR = 10.0
 """So is one whose cost is off by more than this many, unless its mesh was to be kept."""
 OVERSHOOT = 1.0
 """Limits may be exceeded between nodes by this times the root of the tolerance."""
+CONCAVE = 1e-6
+"""A negative curvature beyond this part of the largest one makes a minimum doubtful."""
 UNSTABLE = 1e-3
 """Open-loop errors above this, though the segments agree, are explained."""
 FALLEN = 1e8
@@ -56,6 +60,7 @@ class _Case:
     stop: Stop
     linear_solver: str
     reasons: list[str] = field(default_factory=list)
+    runaway: Runaway | None = None
 
     @property
     def x(self) -> Array:
@@ -174,6 +179,9 @@ def _status(case: _Case, verdict: Verdict) -> Status:
     if not case.fixed and abs(off) > COST_FACTOR * case.tolerance:
         reasons.append(_cost_off(off))
         return Status.TOLERANCE_NOT_REACHED
+    case.runaway = _runaway(case)
+    if case.runaway is not None and case.runaway.falls:
+        return Status.UNBOUNDED
     # the replay is the judge: an estimate that is not within the tolerance was stricter
     return Status.SOLVED
 
@@ -203,6 +211,24 @@ def _overshoot(case: _Case, amount: float) -> str:
                 f"between nodes, from {motion.edges[k]:.6g} to {motion.edges[k + 1]:.6g} s"
             )
     return f"limits are exceeded between nodes by {amount:.2g} (relative)"
+
+
+def _runaway(case: _Case) -> Runaway | None:
+    """A duration or parameter that went far beyond its guess and has no best value."""
+    guess = case.guess
+    if guess is None or case.stop.is_set():
+        return None
+    refined = case.refined
+    return find_runaway(
+        refined.transcription,
+        np.array([*guess.lengths, *guess.parameters]),
+        case.x,
+        case.p,
+        refined.outcome.cost,
+        refined.motions,
+        case.linear_solver,
+        case.stop,
+    )
 
 
 def _cost_off(error: float) -> str:
@@ -241,10 +267,27 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
     off = verdict.cost_error or 0.0
     if case.fixed and abs(off) > case.tolerance:
         told.append(f"{_cost_off(off)}: the mesh was to be kept as it is")
+    if case.runaway is not None:
+        told.append(str(case.runaway))
+    told += _doubts(case)
     told += _stability(case, verdict)
     if case.guess is not None:
         told += case.guess.sentences()
     return told
+
+
+def _doubts(case: _Case) -> list[str]:
+    """Whether the solver had to bend the curvature of the cost in its last step, and why."""
+    outcome, transcription = case.refined.outcome, case.refined.transcription
+    if not outcome.iterations or not may_be_no_minimum(transcription.program, outcome):
+        return []
+    lowest = lowest_curvature(transcription, outcome, case.p)
+    if lowest is not None and lowest > -CONCAVE:
+        return []  # a valley that is flat, but no ridge
+    return [
+        "a stationary point, not shown to be a minimum: along the constraints the cost is not "
+        "curved upwards everywhere; multistart() tells whether there is a better one"
+    ]
 
 
 def _stability(case: _Case, verdict: Verdict) -> list[str]:
@@ -290,7 +333,7 @@ def _explained(
     if status is Status.TOO_FEW_FREEDOMS:
         reasons.insert(0, f"there are {_excess(case)} more equations than unknowns that are free")
     if status is Status.UNBOUNDED:
-        reasons[:0] = _unbounded(case)
+        reasons[:0] = [str(case.runaway)] if case.runaway else _unbounded(case)
     if status in STUCK:
         if causes.stalled:
             reasons.append(
@@ -315,7 +358,10 @@ def _explained(
         )
     if conflict is not None and conflict.feasible and not conflict.against:
         headline = ""
-    return suggest(status, causes, headline), not_finite, status
+    suggestion = suggest(status, causes, headline)
+    if case.runaway is not None:
+        suggestion = f"give an upper limit for {case.runaway.name}, or a cost that grows with it"
+    return suggestion, not_finite, status
 
 
 def _not_finite(case: _Case, *, everywhere: bool) -> tuple[NotFinite, ...]:

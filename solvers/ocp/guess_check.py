@@ -64,12 +64,16 @@ class GuessCheck:
         Largest violation of the rows, relative to their scales; NaN if not a number.
     not_finite:
         Expressions that are not a number at the guess.
+    lengths, parameters:
+        Guessed lengths of the phases [s], and sizes of the parameters.
     """
 
     moved: tuple[Moved, ...]
     defect_before: float
     defect_after: float
     not_finite: tuple[NotFinite, ...]
+    lengths: tuple[float, ...] = ()
+    parameters: tuple[float, ...] = ()
 
     def sentences(self) -> list[str]:
         """What is worth telling."""
@@ -102,12 +106,17 @@ def check_guess(transcription: Transcription, given: Array, p: Array) -> GuessCh
     bad: tuple[NotFinite, ...] = ()
     if not np.isfinite(after):
         bad = tuple(find_not_finite(transcription, program.guess, p))
+    ends = [i.boundaries(program.guess) for i in transcription.phases]
+    sizes = (
+        tuple(float(b[-1] - b[0]) for b in ends),
+        tuple(float(v) for v in program.variable_scale[transcription.parameters]),
+    )
     move = np.abs(program.guess - given) / program.variable_scale
     # the ends of a line or table are often only near the end conditions: not worth a word
     fixed = program.lower == program.upper
     outside = (move > MOVED) & ~fixed
     if not np.any(outside):
-        return GuessCheck((), after, after, bad)
+        return GuessCheck((), after, after, bad, *sizes)
     labels = Labels(transcription, program.guess)
     moved = []
     for number in np.unique(labels.variable[outside]):
@@ -126,7 +135,7 @@ def check_guess(transcription: Transcription, given: Array, p: Array) -> GuessCh
         )  # fmt: skip
     moved.sort(key=lambda m: -m[0])
     before = _worst(transcription, given, p)
-    return GuessCheck(tuple(m for _, m in moved), before, after, bad)
+    return GuessCheck(tuple(m for _, m in moved), before, after, bad, *sizes)
 
 
 def _worst(transcription: Transcription, x: Array, p: Array) -> float:
