@@ -85,6 +85,7 @@ def righting(
     smoothness_weight: float | None = None,
     moment_limit: float = MOMENT_LIMIT,
     bending_limit: float = BENDING_LIMIT,
+    link_limits: bool = True,
     tolerance: float | None = None,
     end_tail: str = "straight",
     guess: str = "swing",
@@ -114,6 +115,9 @@ def righting(
         Of the terms of the cost; constants of the problem.
     moment_limit, bending_limit:
         Of each bending coordinate [N m] and of each segment [rad].
+    link_limits:
+        Whether the robot's own limits of the angles between links hold too (0.6 rad): a
+        segment of two links then bends by 1.2 rad about each axis.
     tolerance:
         Of the attitude at the end [rad]; None: exactly upright.
     end_tail:
@@ -148,7 +152,7 @@ def righting(
                 f"righting: {label} must be one of {', '.join(known)}, got {value!r}"
             )
     if robot is None:
-        robot = _load(tail, segments, links)
+        robot = load_rat(tail, segments, links)
     start = attitude(roll, pitch, yaw, sequence=SEQUENCE)
     upright = attitude(0.0, 0.0, 0.0, sequence=SEQUENCE)
     q0, p0 = at_rest(robot, start, spin)
@@ -171,18 +175,19 @@ def righting(
     flight.end(**dict.fromkeys(shape.rates, 0.0))
     if end_tail == "straight":
         flight.end(**dict.fromkeys(shape.coordinates, 0.0))
-    _limit(shape, moment_limit, bending_limit)
+    limit(shape, moment_limit, bending_limit, link_limits)
     weights = dict(WEIGHTS[cost])
     weights["effort"] = weights["effort"] if effort_weight is None else effort_weight
     weights["smoothness"] = (
         weights["smoothness"] if smoothness_weight is None else smoothness_weight
     )
-    _minimize(shape, weights, moment_limit)
+    weigh(shape, weights, moment_limit)
     swing(shape, start, upright, SWING if guess == "swing" else LINE, end_tail == "free")
     return problem
 
 
-def _load(tail: str, segments: int, links: int) -> Any:
+def load_rat(tail: str, segments: int, links: int) -> Any:
+    """The rat without contact that has this tail, if it was built."""
     from bestiary.generated import load
 
     if tail == "articulated":
@@ -251,8 +256,15 @@ class Shape:
         return self.segments * ca.sumsqr(self.links * rates)
 
 
-def _limit(shape: Shape, moment: float, bending: float) -> None:
+def limit(shape: Shape, moment: float, bending: float, link_limits: bool = True) -> None:
+    """Bound the bending moments [N m] and the bending of each segment [rad].
+
+    Without ``link_limits`` bounds of single coordinates, which the robot has, are dropped.
+    """
     phase = shape.phase
+    if not link_limits:
+        phase.bound(**dict.fromkeys(shape.coordinates, (None, None)))
+        phase.nominal(**dict.fromkeys(shape.coordinates, bending / shape.links))
     largest = moment * shape.links
     phase.bound(**dict.fromkeys(shape.torques, (-largest, largest)))
     replaced = {f"length_{shape.coordinates[2 * k]}_{shape.coordinates[2 * k + 1]}"
@@ -263,7 +275,8 @@ def _limit(shape: Shape, moment: float, bending: float) -> None:
         phase.path(f"bending_{k + 1}_squared", squared, high=bending**2, unit="rad^2")
 
 
-def _minimize(shape: Shape, weights: dict[str, float], moment: float) -> None:
+def weigh(shape: Shape, weights: dict[str, float], moment: float) -> None:
+    """Add effort, smoothness and time to the cost, by their weights; see the module."""
     problem, phase = shape.phase.problem, shape.phase
     effort = problem.constant("effort_weight", weights["effort"])
     smooth = problem.constant("smoothness_weight", weights["smoothness"])
