@@ -171,10 +171,7 @@ def derive(target: Target) -> Derived:
 
 
 def _built_in(label: str, options: Mapping[str, Any]) -> Any:
-    from importlib import import_module
-
-    entry = BUILT_IN[label]
-    factory = getattr(import_module(f"bestiary.modeling.animals.{entry.module}"), entry.function)
+    factory = BUILT_IN[label].factory()
     check_options(label, factory, options)
     try:
         return factory(**options)

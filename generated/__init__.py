@@ -14,9 +14,11 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from bestiary.modeling.animals import BUILT_IN
 from bestiary.modeling.animals.naming import (
     canonical,
     folder_name,
@@ -122,7 +124,7 @@ def load(
         If no such model is built (the message says how to build it), or
         ``compiled=True`` and it is not compiled.
     ModelInputError
-        If the model has no such variant.
+        If the model has no such variant, option, or value of an option.
     GeneratedFolderError
         If the folder cannot be read.
 
@@ -197,12 +199,46 @@ def _find(
             folder = _open(found[candidate], candidate)
             if _has_options(folder, given, candidate.removesuffix(only) == name):
                 return folder
+    _check_options(name, given)
     places = ", ".join(map(str, search_path()))
+    ours = name in BUILT_IN
+    command = _build_command(name if ours else "FILE.py", given, selection)
+    closest = suggestion(wanted, found if ours else {**BUILT_IN, **found})
+    advice = f"Build it with: {command}"
+    if not ours:
+        advice += f" (its model file; built-in robots are {', '.join(BUILT_IN)})"
     raise ModelNotFoundError(
-        f"no generated model {wanted!r}{suggestion(wanted, found)}\n"
-        f"Build it with: {_build_command(name, given, selection)}\n"
+        f"no generated model {wanted!r}{closest}\n"
+        f"{advice}\n"
         f"Built models: {listed(found)} (looked in {places})"
     )
+
+
+def _check_options(name: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that a built-in robot does not have, instead of advising to build it.
+
+    The model is described for that, but nothing is derived.
+
+    Raises
+    ------
+    ModelInputError
+        Naming the option, or what is wrong with its value.
+    """
+    entry = BUILT_IN.get(name)
+    if entry is None:
+        return
+    known = [p for p in signature(entry.factory()).parameters]
+    for option in given:
+        if option not in known:
+            raise ModelInputError(
+                f"{name} has no option {option!r}{suggestion(option, known)}; "
+                f"it has {', '.join(known)}"
+            )
+    try:
+        entry.model(**given)
+    except (ValueError, TypeError) as error:
+        settings = ", ".join(f"{k}={v!r}" for k, v in given.items())
+        raise ModelInputError(f"{name} ({settings}): {error}") from error
 
 
 def _has_options(folder: ModelFolder, given: Mapping[str, Any], plain: bool) -> bool:

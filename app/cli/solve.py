@@ -282,6 +282,10 @@ def _meaning(docstring: str) -> str:
 def _list(as_json: bool) -> None:
     benchmarks = library()
     rows: list[dict[str, Any]] = [
+        {"name": name, "meaning": text, "optimum": None, "maximized": False, "source": None}
+        for name, text in SUMMARIES.items()
+    ]
+    rows += [
         {
             "name": name,
             "meaning": _meaning(entry.build.__doc__ or ""),
@@ -291,17 +295,21 @@ def _list(as_json: bool) -> None:
         }
         for name, entry in sorted(benchmarks.items())
     ]
-    rows += [
-        {"name": name, "meaning": text, "optimum": None, "maximized": False, "source": None}
-        for name, text in SUMMARIES.items()
-    ]
     if as_json:
         print_json(rows)
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for heading, justify in (("problem", "left"), ("optimum", "right"), ("meaning", "left")):
-        table.add_column(heading, justify=justify)  # type: ignore[arg-type]
+    table.add_column("problem", no_wrap=True)
+    table.add_column("optimum", justify="right", no_wrap=True)
+    table.add_column("what is asked")
     for row in rows:
-        optimum = "" if row["optimum"] is None else f"{row['optimum']:.9g}"
-        table.add_row(row["name"], optimum, row["meaning"])
+        optimum = "–" if row["optimum"] is None else f"{row['optimum']:.9g}"
+        goal = "" if row["optimum"] is None else "max " if row["maximized"] else "min "
+        table.add_row(row["name"], f"{goal}{optimum}", row["meaning"])
     console().print(table)
+    console().print(
+        "Solve one with: bestiary solve NAME. Optima are those of the literature, in the units of "
+        "the problem.",
+        style="dim",
+        markup=False,
+    )

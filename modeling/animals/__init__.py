@@ -21,12 +21,16 @@ class BuiltIn:
     options: tuple[tuple[str, Any], ...] = ()
     sizes: tuple[str, ...] = ()
 
-    def model(self, **overrides: Any) -> Any:
-        """The model with these options (and overrides)."""
-        factory: Callable[..., Any] = getattr(
+    def factory(self) -> Callable[..., Any]:
+        """The function that describes the model."""
+        found: Callable[..., Any] = getattr(
             import_module(f"{__name__}.{self.module}"), self.function
         )
-        return factory(**{**dict(self.options), **overrides})
+        return found
+
+    def model(self, **overrides: Any) -> Any:
+        """The model with these options (and overrides)."""
+        return self.factory()(**{**dict(self.options), **overrides})
 
 
 def _articulated(segments: int, links: int) -> BuiltIn:

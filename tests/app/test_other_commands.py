@@ -69,6 +69,30 @@ def test_list_tells_size_hash_and_state(run: Run, target: Target, pendulum: Path
     assert "stale" in text
 
 
+def test_list_names_each_robot_once_and_groups_the_reasons() -> None:
+    from bestiary.cli.listing import _digits_as_numbers, _reasons
+
+    rows = [
+        {"label": f"rat_links{n}", "state": "stale", "reason": "/a/model.py changed"}
+        for n in (16, 2, 8)
+    ]
+    rows.append({"label": "fish", "state": "fresh", "reason": ""})
+    assert _reasons(rows) == [
+        ("stale", "/a/model.py changed", ["rat_links16", "rat_links2", "rat_links8"])
+    ]
+    names = sorted((r["label"] for r in rows), key=_digits_as_numbers)
+    assert names == ["fish", "rat_links2", "rat_links8", "rat_links16"]
+
+
+def test_list_tells_which_file_a_robot_of_the_users_comes_from(
+    run: Run, target: Target, pendulum: Path
+) -> None:
+    build(target)
+    (line,) = [x for x in run("list")[1].splitlines() if x.startswith("test_pendulum")]
+    assert f"({pendulum})" in line
+    assert "operations of M, C and F together" in run("list")[1]
+
+
 # -- show ---------------------------------------------------------------------------------
 def test_show_tells_parameters_with_units_values_and_sources(run: Run, pendulum: Path) -> None:
     code, text, _ = run("show", str(pendulum))

@@ -84,7 +84,7 @@ def test_a_missing_model_names_the_command_the_closest_and_all(cache):
         generated.load("crain")
     text = str(caught.value)
     assert text.startswith("no generated model 'crain'; did you mean 'crane'?\n")
-    assert "Build it with: bestiary build crain\n" in text
+    assert "Build it with: bestiary build FILE.py (its model file; built-in robots are sea" in text
     assert "crane" in text.partition("Built models: ")[2]
     assert str(cache) in text
 
@@ -93,7 +93,32 @@ def test_a_missing_option_names_the_command_with_the_option(cache):
     copy_of("crane", cache / "crane")
     with pytest.raises(ModelNotFoundError, match="no generated model 'crane_loads3'") as caught:
         generated.load("crane", loads=3)
-    assert "bestiary build crane --set loads=3\n" in str(caught.value)
+    assert "bestiary build FILE.py --set loads=3 (its model file" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        (
+            "kangaroo_rat_articulated",
+            {"segmets": 2},
+            "no option 'segmets'; did you mean 'segments'",
+        ),
+        ("kangaroo_rat_articulated", {"segments": 2.5}, "segments must be a whole number"),
+        ("sea_lion", {"base": "quaternian"}, "orientation 'quaternian' is not"),
+        ("sea_lion", {"segments": 3}, "sea_lion has no option 'segments'; it has base"),
+    ],
+)
+def test_no_build_is_advised_that_would_be_refused(cache, name, options, said):
+    with pytest.raises(ModelInputError, match=said):
+        generated.load(name, **options)
+
+
+def test_a_build_that_would_work_is_advised(cache):
+    with pytest.raises(ModelNotFoundError) as caught:
+        generated.load("kangaroo_rat_articulated", segments=5, links=2)
+    text = str(caught.value)
+    assert "bestiary build kangaroo_rat_articulated --set segments=5 --set links=2\n" in text
 
 
 def test_options_that_are_the_models_own_find_the_plain_folder(cache):
