@@ -45,9 +45,15 @@ class Stop(threading.Event):
         return self.asked or self.late
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextlib.contextmanager
 def interruptible(seconds: float | None = None) -> Iterator[Stop]:
     """An event that Ctrl-C sets while the context lasts; a second Ctrl-C raises.
+
+    A request to end (SIGTERM) for which the application has a handler sets it too, and is
+    handed to that handler at the end of the context.
 
     Signals reach the main thread only; in others there is just the deadline.
 
@@ -60,18 +66,23 @@ def interruptible(seconds: float | None = None) -> Iterator[Stop]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or before is signal.SIG_IGN:  # not Python's to handle, or not wanted
-        yield stop
-        return
+    # what is not Python's to handle, or not wanted, stays as it is
+    before = {n: h for n in SIGNALS if callable(h := signal.getsignal(n))}
+    ended: list[tuple[int, Any]] = []
 
     def on_signal(number: int, frame: Any) -> None:
-        if stop.asked:
+        if number != signal.SIGINT:
+            ended.append((number, frame))
+        elif stop.asked:
             raise KeyboardInterrupt
         stop.set()
 
-    signal.signal(signal.SIGINT, on_signal)
+    for number in before:
+        signal.signal(number, on_signal)
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for which, frame in ended[:1]:  # raised in a function of the solver's it would be lost
+        before[signal.Signals(which)](which, frame)

@@ -119,6 +119,31 @@ def test_an_error_in_a_watcher_is_raised() -> None:
     assert isinstance(caught.value.__cause__, LookupError)
 
 
+def test_a_request_to_end_reaches_the_applications_handler_after_the_solve() -> None:
+    seen: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+    counted: list[int] = []
+
+    def watch(iterate: Iterate) -> None:
+        counted.append(iterate.number)
+        if iterate.number == 3:
+            signal.raise_signal(signal.SIGTERM)
+            assert seen == []
+
+    try:
+        with interruptible() as stop:
+            signal.raise_signal(signal.SIGTERM)
+            assert stop.is_set()
+            assert seen == []
+        assert seen == [signal.SIGTERM]
+        seen.clear()
+        assert orbit().solve(mesh=10, progress=watch).status is Status.INTERRUPTED
+        assert seen == [signal.SIGTERM]
+        assert counted == [0, 1, 2, 3]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_the_handler_of_signals_is_put_back() -> None:
     before = signal.getsignal(signal.SIGINT)
     orbit().solve(mesh=10, progress=lambda i: True)
