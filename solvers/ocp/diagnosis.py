@@ -11,6 +11,7 @@ import numpy as np
 from .advice import Causes, find_causes, grown, suggest
 from .attempts import may_be_no_minimum
 from .conditioning import Conditioning, conditioning, lowest_curvature
+from .escape import Escape, find_escape
 from .guess_check import GuessCheck
 from .interruption import Stop
 from .labels import Labels, at, listed, with_unit
@@ -31,6 +32,8 @@ COST_FACTOR = 10.0
 """So is one whose cost is off by more than this many, unless its mesh was to be kept."""
 OVERSHOOT = 1.0
 """Limits may be exceeded between nodes by this times the root of the tolerance."""
+ALWAYS = 1e-5
+"""A control that is within this part of its range at a limit at every node stays there."""
 CONCAVE = 1e-6
 """A negative curvature beyond this part of the largest one makes a minimum doubtful."""
 UNSTABLE = 1e-3
@@ -267,12 +270,39 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
     off = verdict.cost_error or 0.0
     if case.fixed and abs(off) > case.tolerance:
         told.append(f"{_cost_off(off)}: the mesh was to be kept as it is")
+    told += _pinned(case)
     if case.runaway is not None:
         told.append(str(case.runaway))
     told += _doubts(case)
     told += _stability(case, verdict)
     if case.guess is not None:
         told += case.guess.sentences()
+    return told
+
+
+def _pinned(case: _Case) -> list[str]:
+    """Controls that had no choice, or made none."""
+    told = []
+    many = len(case.refined.transcription.phases) > 1
+    for indices, motion in zip(
+        case.refined.transcription.phases, case.refined.motions, strict=True
+    ):
+        where = f" in phase {indices.phase.name!r}" if many else ""
+        for k, variable in enumerate(indices.functions.controls):
+            low, high = variable.bounds
+            values = motion.controls[:, k]
+            if low == high:
+                value = with_unit(low, variable.unit)
+                told.append(f"{variable.name} is fixed at {value} by its bounds{where}")
+                continue
+            for side, limit in (("lower", low), ("upper", high)):
+                size = high - low if np.isfinite(high - low) else max(abs(limit), 1e-3)
+                if np.isfinite(limit) and np.all(np.abs(values - limit) <= ALWAYS * size):
+                    told.append(
+                        f"{variable.name} stays at its {side} limit "
+                        f"{with_unit(limit, variable.unit)} all the time{where}: only another "
+                        "limit would change the motion"
+                    )
     return told
 
 
@@ -334,6 +364,9 @@ def _explained(
         reasons.insert(0, f"there are {_excess(case)} more equations than unknowns that are free")
     if status is Status.UNBOUNDED:
         reasons[:0] = [str(case.runaway)] if case.runaway else _unbounded(case)
+    escape = _escape(case, status)
+    if escape is not None:
+        reasons.insert(0, str(escape))
     if status in STUCK:
         if causes.stalled:
             reasons.append(
@@ -359,9 +392,22 @@ def _explained(
     if conflict is not None and conflict.feasible and not conflict.against:
         headline = ""
     suggestion = suggest(status, causes, headline)
+    if escape is not None and not headline:
+        suggestion = (
+            f"bound {escape.name}, shorten the phase, give its controls more authority, or guess a "
+            "motion that keeps it small"
+        )
     if case.runaway is not None:
         suggestion = f"give an upper limit for {case.runaway.name}, or a cost that grows with it"
     return suggestion, not_finite, status
+
+
+def _escape(case: _Case, status: Status) -> Escape | None:
+    """A motion that leaves everything by itself."""
+    other = status in (Status.NOT_A_NUMBER, Status.INTERRUPTED, Status.TIME_LIMIT)
+    if other or case.runaway is not None or not case.finite or case.stop.is_set():
+        return None
+    return find_escape(case.refined.transcription, case.x, case.p)
 
 
 def _not_finite(case: _Case, *, everywhere: bool) -> tuple[NotFinite, ...]:

@@ -1,4 +1,7 @@
-"""What a solver calls converged may be no minimum: saddles, maxima, values that run away."""
+"""What a solver calls converged may be no minimum: saddles, maxima, values that run away.
+
+And what it cannot solve may have no motion at all: states that escape.
+"""
 
 import casadi as ca
 import pytest
@@ -116,3 +119,68 @@ def test_parameter_that_runs_away_is_named():
     solution = problem.solve(mesh=10)
     assert solution.status is Status.UNBOUNDED
     assert solution.verdict.reasons[0].startswith("gain has no best value: it went to ")
+
+
+def growing(rate, duration, limit=0.5):
+    problem = OptimalControlProblem(name="growing")
+    phase = problem.phase("go", duration=duration)
+    (x,) = phase.states("x")
+    (u,) = phase.controls("u")
+    phase.dynamics({x: rate(x) + u})
+    phase.start(x=1)
+    phase.bound(u=(-limit, limit))
+    phase.minimize(integral=u**2)
+    return problem, phase
+
+
+def test_finite_escape_is_named_with_its_time():
+    problem, _ = growing(lambda x: x**2, 2.0)
+    solution = problem.solve(mesh=10, iterations=200)
+    assert not solution.success
+    told = solution.verdict.reasons[0]
+    assert told.startswith("x escapes to infinity by itself")
+    # 1 / x' = x^2 - 1/2 from 1: at the lower limit it takes sqrt(2) artanh(1 / sqrt(2)) s
+    assert "left everything by 1.246 s, before the end at 2 s" in told
+
+
+def test_exponential_growth_is_no_escape_but_named():
+    problem, _ = growing(lambda x: 10 * x, 10.0)
+    solution = problem.solve(mesh=10)
+    assert not solution.success
+    assert solution.verdict.reasons[0].startswith("x grows without bound by itself")
+
+
+def test_growth_that_can_be_held_is_no_escape():
+    problem, phase = growing(lambda x: x**2, 2.0, limit=5)
+    phase.bound(x=(-3, 3))
+    solution = problem.solve(mesh=10)
+    assert solution.success
+
+
+def test_an_end_that_is_out_of_reach_since_the_motion_escapes_is_told_with_both():
+    problem, phase = growing(lambda x: x**2, 2.0)
+    phase.end(x=0)
+    solution = problem.solve(mesh=10)
+    assert solution.status is Status.INFEASIBLE
+    assert solution.verdict.reasons[0].startswith("x escapes to infinity by itself")
+    assert "x at the end = 0" in solution.verdict.suggestion
+
+
+def test_control_without_a_choice_is_told():
+    problem, phase, _, u = integrator()
+    phase.bound(u=(0.5, 0.5))
+    phase.minimize(integral=u**2)
+    solution = problem.solve(mesh=10)
+    assert solution.success
+    assert "u is fixed at 0.5 by its bounds" in solution.verdict.reasons
+
+
+def test_control_at_one_limit_all_the_time_is_told():
+    problem, phase, x, _ = integrator()
+    phase.maximize(final=x)
+    solution = problem.solve(mesh=10)
+    assert solution.success
+    assert any(
+        reason.startswith("u stays at its upper limit 1 all the time")
+        for reason in solution.verdict.reasons
+    )
