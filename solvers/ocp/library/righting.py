@@ -64,6 +64,10 @@ WEIGHTS = {
 }
 SWING, TURNS = 1.2, 2.0
 """Bending [rad] and turns of the guessed cone."""
+ONE_BEND = math.radians(25.0)
+"""Largest pitch or yaw that is guessed to come from bending the tail once [rad]."""
+PUMPING = 5 / 3
+"""Bending of a guessed loop of two segments in one plane, in bendings of the cone."""
 LINE = 0.02
 """Bending [rad] of a tail that is guessed to be nearly straight."""
 
@@ -121,9 +125,11 @@ def righting(
     tolerance:
         Of the attitude at the end [rad]; None: exactly upright.
     end_tail:
-        ``"straight"`` or ``"free"`` at the end, where it rests against the body.  Pitch
-        comes from bending the tail and is soon used up, since a curled tail has little
-        inertia: some 25 degrees with the default limits.
+        ``"straight"`` or ``"free"`` at the end, where it rests against the body.  Bending
+        the tail once pitches the body by 20 to 35 degrees at most, since a curled tail has
+        little inertia.  More takes loops: two segments that swing in one plane, one a
+        quarter of a turn behind the other, pitch the body a little with each (60 degrees
+        are tested).  A single segment has no such loop.
     guess:
         ``"swing"``: the tail turns on a cone; ``"line"``: the body turns steadily and the
         tail is all but straight (a hundredth of a radian a link or less).  An exactly
@@ -292,8 +298,8 @@ def swing(shape: Shape, start: Attitude, end: Attitude, bending: float, free: bo
     """Guess a swing: each segment on a loop that turns the body towards the end.
 
     About the long axis y the tail turns on a cone against the body; about x and z each
-    segment swings a quarter of a turn behind the one before, or, with a ``free`` end,
-    all bend one way against the body.
+    segment swings a quarter of a turn behind the one before, or, with a ``free`` end and if
+    that is enough, all bend one way against the body.
     """
     phase = shape.phase
     if phase.duration_range[0] == phase.duration_range[1]:
@@ -306,13 +312,14 @@ def swing(shape: Shape, start: Attitude, end: Attitude, bending: float, free: bo
     size = float(np.linalg.norm(axis))
     axis = np.array([0.0, 1.0, 0.0]) if size < 1e-9 else axis / size
     turn = 2 * math.pi * TURNS * times / length
+    once = free and (shape.segments == 1 or 2 * math.atan2(size, abs(way[0])) <= ONE_BEND)
     envelope = bending / shape.links * np.sin(math.pi * times / length) ** 2
     share = times / length
     ramp = bending / shape.links * share**3 * (10 - 15 * share + 6 * share**2)
     phase.guess(times=times)
     for k in range(shape.segments):
         lag = k * math.pi / 2
-        loop = -ramp if free else envelope * np.sin(turn - lag)
+        loop = -ramp if once else -PUMPING * envelope * np.sin(turn - lag)
         about_x = envelope * abs(axis[1]) * np.cos(turn) + axis[0] * loop
         about_z = envelope * axis[1] * np.sin(turn) + axis[2] * loop
         for place, position in ((2 * k, about_x), (2 * k + 1, about_z)):

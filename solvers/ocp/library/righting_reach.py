@@ -122,8 +122,8 @@ def farthest_turn(
         weights[name] = weights[name] if given is None else given
     weigh(shape, weights, moment_limit)
     problem.maximize(angle, "turn")
-    quarter = {name: math.pi / 2 * (name == turn) for name in AXES}
-    end = attitude(quarter["roll"], quarter["pitch"], quarter["yaw"], sequence=SEQUENCE)
+    little = {name: 0.1 * (name == turn) for name in AXES}  # one bend or a cone that way
+    end = attitude(little["roll"], little["pitch"], little["yaw"], sequence=SEQUENCE)
     swing(shape, start, end, SWING, end_tail == "free")
     share = flight.guess_times / duration  # type: ignore[operator]  # swing has set it
     half = guess / 2 * share**2 * (3 - 2 * share)

@@ -38,9 +38,10 @@ def judged(robot, problem, **options):
     largest = MOMENT_LIMIT * links
     assert np.abs(solution.motion().controls).max() <= largest * (1 + 1e-9)  # where imposed
     # between the nodes of a bang the polynomials may overshoot a little
-    assert np.abs(flown.u.values).max() <= largest * 1.001
+    slack = max(1e-3, 10 * options.get("tolerance", 1e-6))
+    assert np.abs(flown.u.values).max() <= largest * (1 + slack)
     bent = flown.q.values[:, 7:].reshape(len(flown.time), -1, 2) * links
-    assert np.linalg.norm(bent, axis=2).max() <= BENDING_LIMIT * (1 + 1e-3)
+    assert np.linalg.norm(bent, axis=2).max() <= BENDING_LIMIT * (1 + slack)
     return solution, flown
 
 
@@ -128,10 +129,30 @@ def test_bending_the_tail_pitches_the_body():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("degrees", [40, 60])
+def test_loops_of_two_segments_pitch_further_than_one_bend(degrees):
+    robot = flying("rat_2_4")
+    problem = righting(robot, roll=0.0, pitch=math.radians(degrees), end_tail="free")
+    _, flown = judged(robot, problem, tolerance=1e-3)
+    alpha = flown.q.sel(coordinate=["alpha_1", "alpha_2"]).values
+    area = 0.5 * np.abs(np.sum(alpha[:-1, 0] * alpha[1:, 1] - alpha[1:, 0] * alpha[:-1, 1]))
+    assert area * 4**2 > 1.0  # the loops enclose something [rad^2]
+
+
+@pytest.mark.slow
 def test_least_time_is_shorter_than_the_time_of_least_effort():
     robot = flying("rat_1_4")
     solution, _ = judged(robot, righting(robot, cost="time", duration=None), tolerance=1e-4)
     assert solution.duration() < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["rat_2_4", "rat_3_4", "arc_rat_2"])
+def test_least_time_with_more_segments_is_below_a_fifth_of_a_second(name):
+    robot = flying(name)
+    problem = righting(robot, cost="time", duration=None)
+    solution, _ = judged(robot, problem, tolerance=1e-3)
+    assert solution.duration() < 0.2
 
 
 @pytest.mark.slow
