@@ -72,3 +72,20 @@ def test_show_commands_print_what_the_page_says(page: str, tmp_path: Path) -> No
 def test_every_page_is_reached_from_the_readme() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"({page})" in text for page in PAGES if page != "README.md")
+
+
+def test_the_table_of_options_of_solve_is_complete_and_right() -> None:
+    from inspect import signature
+
+    from bestiary.solvers.ocp import solve
+
+    text = (ROOT / "docs/optimal_control.md").read_text(encoding="utf-8")
+    table = text.partition("## Options of `solve`")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `?([^`|]+?)`? \|", table, re.M)
+    parameters = {n: p for n, p in signature(solve).parameters.items() if n != "problem"}
+    assert [name for name, _ in rows] == list(parameters)
+    told_otherwise = {"scheme": "Radau(3)", "mesh": "20"}  # chosen where the argument is None
+    for name, shown in rows:
+        default = parameters[name].default
+        expected = told_otherwise.get(name) or str(default).replace("1e-06", "1e-6")
+        assert shown.strip('"') == expected, name
