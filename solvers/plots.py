@@ -130,6 +130,8 @@ def draw_robot(
 
 ELEVATION, AZIMUTH = 22, -60
 TITLE_INCHES = 0.5
+ANIMATED = (0.05, 0.17, 0.76, 0.92)
+"""Margins of an animation, within which the labels of all axes find room."""
 PLANES = ("xy", "xz", "yz")
 
 
@@ -200,7 +202,7 @@ def animate(
     picked = np.linspace(0, result.sizes["time"] - 1, frames).round().astype(int)
     duration = float(result.time[-1] - result.time[0])
     figure = plt.figure(figsize=(5, 4.5))
-    figure.subplots_adjust(0.0, 0.07, 0.95, 0.93)  # labels of all axes stay inside
+    figure.subplots_adjust(*ANIMATED)
     ax: Any = figure.add_subplot(projection="3d")
     lines = draw_robot(robot, result.q.values[picked[0]], ax)
     _frame(ax, _extent(robot, result, picked), str(robot.meta["up"]))

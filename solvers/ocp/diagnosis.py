@@ -217,14 +217,14 @@ def _overshoot(case: _Case, amount: float) -> str:
 
 
 def _runaway(case: _Case) -> Runaway | None:
-    """A duration or parameter that went far beyond its guess and has no best value."""
+    """A value that went far beyond its guess and has no best one."""
     guess = case.guess
-    if guess is None or case.stop.is_set():
+    if guess is None or guess.sizes is None or case.stop.is_set():
         return None
     refined = case.refined
     return find_runaway(
         refined.transcription,
-        np.array([*guess.lengths, *guess.parameters]),
+        guess.sizes,
         case.x,
         case.p,
         refined.outcome.cost,

@@ -53,6 +53,37 @@ class Moved:
 
 
 @dataclass(frozen=True)
+class FirstSizes:
+    """Sizes at the first guess.
+
+    Attributes
+    ----------
+    lengths:
+        Of the phases [s].
+    states, controls:
+        Scales by phase.
+    parameters:
+        Scales.
+    """
+
+    lengths: tuple[float, ...]
+    states: tuple[Array, ...]
+    controls: tuple[Array, ...]
+    parameters: Array
+
+
+def _first_sizes(transcription: Transcription) -> FirstSizes:
+    scale = transcription.program.variable_scale
+    ends = [i.boundaries(transcription.program.guess) for i in transcription.phases]
+    return FirstSizes(
+        tuple(float(b[-1] - b[0]) for b in ends),
+        tuple(scale[i.states[0]] for i in transcription.phases),
+        tuple(scale[i.controls[0]] for i in transcription.phases),
+        scale[transcription.parameters],
+    )
+
+
+@dataclass(frozen=True)
 class GuessCheck:
     """A guess before and after it was put within bounds.
 
@@ -64,16 +95,15 @@ class GuessCheck:
         Largest violation of the rows, relative to their scales; NaN if not a number.
     not_finite:
         Expressions that are not a number at the guess.
-    lengths, parameters:
-        Guessed lengths of the phases [s], and sizes of the parameters.
+    sizes:
+        What values that run away are measured by; None if not known.
     """
 
     moved: tuple[Moved, ...]
     defect_before: float
     defect_after: float
     not_finite: tuple[NotFinite, ...]
-    lengths: tuple[float, ...] = ()
-    parameters: tuple[float, ...] = ()
+    sizes: FirstSizes | None = None
 
     def sentences(self) -> list[str]:
         """What is worth telling."""
@@ -106,17 +136,13 @@ def check_guess(transcription: Transcription, given: Array, p: Array) -> GuessCh
     bad: tuple[NotFinite, ...] = ()
     if not np.isfinite(after):
         bad = tuple(find_not_finite(transcription, program.guess, p))
-    ends = [i.boundaries(program.guess) for i in transcription.phases]
-    sizes = (
-        tuple(float(b[-1] - b[0]) for b in ends),
-        tuple(float(v) for v in program.variable_scale[transcription.parameters]),
-    )
+    sizes = _first_sizes(transcription)
     move = np.abs(program.guess - given) / program.variable_scale
     # the ends of a line or table are often only near the end conditions: not worth a word
     fixed = program.lower == program.upper
     outside = (move > MOVED) & ~fixed
     if not np.any(outside):
-        return GuessCheck((), after, after, bad, *sizes)
+        return GuessCheck((), after, after, bad, sizes)
     labels = Labels(transcription, program.guess)
     moved = []
     for number in np.unique(labels.variable[outside]):
@@ -135,7 +161,7 @@ def check_guess(transcription: Transcription, given: Array, p: Array) -> GuessCh
         )  # fmt: skip
     moved.sort(key=lambda m: -m[0])
     before = _worst(transcription, given, p)
-    return GuessCheck(tuple(m for _, m in moved), before, after, bad, *sizes)
+    return GuessCheck(tuple(m for _, m in moved), before, after, bad, sizes)
 
 
 def _worst(transcription: Transcription, x: Array, p: Array) -> float:

@@ -318,6 +318,7 @@ def refine(
             if doublings < MOST_DOUBLINGS and _worth_doubling(outcome, stop):
                 doublings += 1
                 note = f"it took a first mesh of {2 * intervals} intervals"
+                solver = {**solver, "iterations": max(1, int(solver.get("iterations", 1000)) // 2)}
                 current = [doubled_mesh(m) for m in current]
                 continue
             return Refined(transcription, outcome, motions, rounds, False, note)

@@ -70,6 +70,32 @@ def test_titles_of_the_pictures_overlap_no_other_text(righted: Righted) -> None:
 
 
 @pytest.mark.slow
+def test_labels_of_the_animations_stay_inside_the_picture(righted: Righted) -> None:
+    import matplotlib.pyplot as plt
+
+    from bestiary.solvers import plots
+
+    floating = righted.flight.copy(deep=True)
+    floating.q.values[:, 4:7] = 0.0
+    animation = plots.animate(righted.robot, floating, 5)
+    figure = animation._fig
+    for frame in (0, 4):
+        animation._func(frame)
+        figure.canvas.draw()
+        wide, high = figure.canvas.get_width_height()
+        words = [
+            t for t in figure.findobj(plt.Text) if "[m]" in t.get_text() or "t =" in t.get_text()
+        ]
+        assert len(words) >= 4
+        for text in words:
+            box = text.get_window_extent()
+            inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= wide and box.y1 <= high
+            assert inside, text.get_text()
+    animation._draw_was_started = True  # it is not to be saved
+    plt.close(figure)
+
+
+@pytest.mark.slow
 def test_the_command_tells_both_halves_and_names_all_files(tmp_path: Path) -> None:
     result = CliRunner().invoke(application(), ["demo", "--out", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output

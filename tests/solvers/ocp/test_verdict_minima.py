@@ -184,3 +184,21 @@ def test_control_at_one_limit_all_the_time_is_told():
         reason.startswith("u stays at its upper limit 1 all the time")
         for reason in solution.verdict.reasons
     )
+
+
+def test_state_that_runs_away_is_named():
+    problem, phase, _, u = integrator(limit=None)
+    phase.minimize(integral=1 / (1 + (u - 1) ** 2))
+    solution = problem.solve(mesh=10)
+    assert solution.status is Status.UNBOUNDED
+    assert "has no best value: it went to" in solution.verdict.reasons[0]
+
+
+def test_large_states_of_a_real_minimum_are_a_success():
+    problem, phase, x, u = integrator(limit=None)
+    phase.minimize(integral=1e-6 * u**2)
+    phase.maximize(final=x)
+    solution = problem.solve(mesh=10)
+    assert solution.success
+    assert solution.cost == pytest.approx(-2.5e5, rel=1e-9)
+    assert not solution.verdict.reasons
