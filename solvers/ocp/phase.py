@@ -17,7 +17,7 @@ import numpy as np
 from .errors import OptimalControlError
 from .expressions import check_symbols, scalar
 from .user_calls import numbers
-from .variables import FREE, NameTable, Range, Variable, as_range, split_names, split_units
+from .variables import FREE, NameTable, Range, Variable, as_range, limits_of, split_names, split_units
 
 if TYPE_CHECKING:
     from .problem import OptimalControlProblem
@@ -297,15 +297,17 @@ class Phase:
         expression: Any,
         low: float | None = None,
         high: float | None = None,
+        equals: float | None = None,
         unit: str = "",
     ) -> None:
-        """Constrain an expression at all times: low <= expression <= high (None: no limit)."""
+        """Constrain an expression at all times.
+
+        Either ``equals=``, or ``low`` and ``high`` (None: no limit).
+        """
         (name,) = split_names([name], f"{self._label}: path")
         if any(p.name == name for p in self.paths):
             raise OptimalControlError(f"{self._label}: there is already a path constraint {name!r}")
-        bounds = as_range((low, high), f"{self._label}: path {name}")
-        if bounds == FREE:
-            raise OptimalControlError(f"{self._label}: path {name}: give low, high or both")
+        bounds = limits_of(low, high, equals, f"{self._label}: path {name}")
         self.paths.append(
             PathConstraint(name, self.expression(expression, f"path {name}"), bounds, unit)
         )

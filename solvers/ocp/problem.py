@@ -17,7 +17,7 @@ import numpy as np
 from .errors import OptimalControlError
 from .expressions import check_symbols, scalar
 from .phase import Phase
-from .variables import FREE, NameTable, Range, Variable, as_range, split_names
+from .variables import NameTable, Range, Variable, as_range, limits_of, split_names
 
 
 @dataclass(frozen=True)
@@ -240,13 +240,7 @@ class OptimalControlProblem:
         """
         (name,) = split_names([name], f"problem {self.name!r}: constrain")
         label = f"problem {self.name!r}: constraint {name}"
-        if equals is not None:
-            if low is not None or high is not None:
-                raise OptimalControlError(f"{label}: give equals=, or low= and high=, not both")
-            low = high = equals
-        bounds = as_range((low, high), label)
-        if bounds == FREE:
-            raise OptimalControlError(f"{label}: give equals=, low= or high=")
+        bounds = limits_of(low, high, equals, label)
         if any(b.name == name for b in self.boundaries):
             raise OptimalControlError(f"{label}: there is already one of this name")
         self.boundaries.append(

@@ -79,6 +79,24 @@ def as_range(value: Any, label: str) -> Range:
     return low, high
 
 
+def limits_of(low: Any, high: Any, equals: Any, label: str) -> Range:
+    """(low, high) of a constraint, given as ``equals`` or as one or two limits.
+
+    Raises
+    ------
+    OptimalControlError
+        If both ways or none were used, or the limits are no range.
+    """
+    if equals is not None:
+        if low is not None or high is not None:
+            raise OptimalControlError(f"{label}: give equals=, or low= and high=, not both")
+        low = high = equals
+    bounds = as_range((low, high), label)
+    if bounds == FREE:
+        raise OptimalControlError(f"{label}: give equals=, low= or high=")
+    return bounds
+
+
 def split_names(names: str | Iterable[str], label: str) -> tuple[str, ...]:
     """Names from one text with spaces or commas, or from several texts."""
     listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)

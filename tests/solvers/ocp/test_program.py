@@ -145,6 +145,8 @@ def test_what_cannot_be_meant_is_refused_when_it_is_said():
     first = problem.phases[0]
     refused = {
         "not both": lambda: problem.constrain("both", first.duration, low=0.0, equals=1.0),
+        "path both: give equals=, or low": lambda: first.path("both", first["u"], 0.0, equals=1.0),
+        "path none: give equals=, low= or": lambda: first.path("none", first["u"]),
         "no phase 'zz'": lambda: problem.link("first", "zz"),
         "cannot follow itself": lambda: problem.link("first", "first"),
         "expected a finite number": lambda: problem.set(weight=float("nan")),
