@@ -11,6 +11,7 @@ import numpy as np
 from .advice import Causes, find_causes, grown, suggest
 from .attempts import may_be_no_minimum
 from .conditioning import Conditioning, conditioning, lowest_curvature
+from .cut_off import largest_cut
 from .escape import Escape, find_escape
 from .guess_check import GuessCheck
 from .interruption import Stop
@@ -177,6 +178,7 @@ def _status(case: _Case, verdict: Verdict) -> Status:
         return Status.TOLERANCE_NOT_REACHED
     if not verdict.segment_error <= REPLAY_FACTOR * case.tolerance:
         reasons.append(_disagreement(case, verdict.segment_error))
+        reasons += _cut_off(case)
         return Status.REPLAY_DISAGREES if refined.reached else Status.TOLERANCE_NOT_REACHED
     off = verdict.cost_error or 0.0
     if not case.fixed and abs(off) > COST_FACTOR * case.tolerance:
@@ -270,6 +272,7 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
     off = verdict.cost_error or 0.0
     if case.fixed and abs(off) > case.tolerance:
         told.append(f"{_cost_off(off)}: the mesh was to be kept as it is")
+    told += _cut_off(case)
     told += _pinned(case)
     if case.runaway is not None:
         told.append(str(case.runaway))
@@ -277,6 +280,22 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
     told += _stability(case, verdict)
     if case.guess is not None:
         told += case.guess.sentences()
+    return told
+
+
+def _cut_off(case: _Case) -> list[str]:
+    """Controls whose polynomials leave their bounds, as where they jump or chatter."""
+    told = []
+    for indices, motion in zip(
+        case.refined.transcription.phases, case.refined.motions, strict=True
+    ):
+        found = largest_cut(motion)
+        if found is not None:
+            variable = indices.functions.controls[found[0]]
+            told.append(
+                f"{variable.name} is cut off at its bounds between nodes, where it would exceed "
+                f"them by up to {with_unit(found[1], variable.unit)}: it jumps or chatters"
+            )
     return told
 
 

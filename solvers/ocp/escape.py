@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.integrate import RK45
 
 from .estimate import Evaluator
 from .labels import with_unit
@@ -127,6 +126,8 @@ def _simulated(
         u = [np.interp(t, t_nodes, column) for column in u_nodes.T]
         now = np.array(u).reshape(1, -1)
         return np.asarray(evaluator.rates(y[None], now, algebraics[:1], np.array([t]))[0])
+
+    from scipy.integrate import RK45  # heavy: only where a solve has failed
 
     stepper = RK45(rates, span[0], start, span[1], rtol=1e-4, atol=1e-6 * scale)
     halfway = np.nan

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .errors import OptimalControlError
+from .guess_tables import GuessTable
 from .numbering import PhaseIndices
-from .phase import GuessTable, Phase
+from .phase import Phase
 from .trajectory import PhaseTrajectory
 from .transcription import Transcription
 from .user_calls import call, numbers

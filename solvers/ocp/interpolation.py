@@ -28,6 +28,7 @@ class Interpolant:
 
     def __init__(self, motion: PhaseTrajectory, what: str = "controls") -> None:
         table = motion.controls if what == "controls" else motion.algebraics
+        self._within_bounds = motion.applied if what == "controls" else _unchanged
         self._edges = motion.edges
         self._pieces = []
         for interval, start, width in zip(
@@ -52,4 +53,8 @@ class Interpolant:
         if len(near):
             return np.asarray(values[near[0]])
         shares = weights / gaps
-        return np.asarray(shares @ values / shares.sum())
+        return self._within_bounds(np.asarray(shares @ values / shares.sum()))
+
+
+def _unchanged(values: Array) -> Array:
+    return values

@@ -21,6 +21,7 @@ import numpy as np
 from bestiary.generated.errors import suggestion
 
 from .backend import Outcome, status_of
+from .cut_off import within_bounds
 from .diagnosis import judge
 from .errors import OptimalControlError
 from .estimate import interval_errors
@@ -273,6 +274,8 @@ class SolveFunction:
             if any(mistakes):
                 reached, note = False, "the knots of the fixed mesh do not suit these values"
         refined = Refined(transcription, outcome, motions, [made], reached, note)
+        refined = within_bounds(refined, p, self._tolerance)
+        motions, made = refined.motions, refined.rounds[-1]
         replays = None
         if self.replays and np.all(np.isfinite(x)):
             replays = replay(measured, motions, scales, REPLAY_SHARE * self._tolerance)

@@ -16,15 +16,22 @@ import numpy as np
 
 from .errors import OptimalControlError
 from .expressions import check_symbols, scalar
-from .user_calls import numbers
-from .variables import FREE, NameTable, Range, Variable, as_range, limits_of, split_names, split_units
+from .guess_tables import guessed_times, guessed_values
+from .variables import (
+    FREE,
+    NameTable,
+    Range,
+    Variable,
+    as_range,
+    limits_of,
+    split_names,
+    split_units,
+)
 
 if TYPE_CHECKING:
     from .problem import OptimalControlProblem
 
 POSITIVE: Range = (0.0, math.inf)
-COVER = 1e-6
-"""Relative difference of a guess's length from that of its phase which is rounding."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,6 @@ class IntegralTerm:
     integrand: ca.SX
     symbol: ca.SX | None = None
     unit: str = ""
-
-
-@dataclass(frozen=True)
-class GuessTable:
-    """A guess at several times: (T,) ``places`` from 0 to 1 in the phase, (T,) ``values``."""
-
-    places: np.ndarray
-    values: np.ndarray
 
 
 class Phase:
@@ -485,7 +484,9 @@ class Phase:
         """
         places = None
         if times is not None:
-            self.guess_times = self._guess_times(times)
+            self.guess_times = guessed_times(
+                times, self.duration_range, f"{self._label}: guess: times"
+            )
         if self.guess_times is not None and len(self.guess_times) > 1:
             t = self.guess_times
             places = (t - t[0]) / (t[-1] - t[0])
@@ -497,25 +498,10 @@ class Phase:
                 )
             variable = self._names.find(name)
             self.guesses[variable.name] = (
-                value if callable(value) else self._guess_array(name, value, places)
+                value
+                if callable(value)
+                else guessed_values(value, places, f"{self._label}: guess of {name}")
             )
-
-    def _guess_times(self, times: Any) -> np.ndarray:
-        label = f"{self._label}: guess: times"
-        array = numbers(times, label, "increasing seconds, or a duration")
-        if array.ndim == 0:
-            array = np.array([0.0, float(array)])
-        if array.ndim != 1 or len(array) < 2 or np.any(np.diff(array) <= 0):
-            raise OptimalControlError(f"{label} must increase, from the start to the end")
-        span = float(array[-1] - array[0])
-        low, high = self.duration_range
-        if not low - COVER * low <= span <= high + COVER * high:
-            lasts = f"{low:g} s" if low == high else f"{low:g} to {high:g} s"
-            raise OptimalControlError(
-                f"{label} cover {span:g} s, but the phase lasts {lasts}; give the times of the "
-                "values from its start to its end"
-            )
-        return array
 
     def guess_simulation(
         self,
@@ -583,21 +569,6 @@ class Phase:
         found = equilibrium_guess(self, near)
         self.guess(**found)
         return found
-
-    def _guess_array(
-        self, name: str, value: Any, places: np.ndarray | None
-    ) -> np.ndarray | GuessTable:
-        label = f"{self._label}: guess of {name}"
-        expected = "a number, a pair, as many numbers as there are times, or a function of times"
-        array = np.atleast_1d(numbers(value, label, expected))
-        if array.ndim == 1 and len(array) <= 2 and len(array):
-            return array
-        if array.ndim != 1 or places is None or len(array) != len(places):
-            told = "no times are given" if places is None else f"there are {len(places)} times"
-            raise OptimalControlError(
-                f"{label}: expected {expected}, got shape {array.shape}, and {told}"
-            )
-        return GuessTable(places, array)
 
     # -- checks ------------------------------------------------------------
     def check(self) -> None:

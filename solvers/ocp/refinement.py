@@ -260,25 +260,7 @@ def refine(
         outcome.cost -= smoothing_cost(smoothing, outcome.x, p)
         motions = trajectories(transcription, outcome.x, p)
         cost = abs(outcome.cost)
-        price = prices(transcription, outcome.row_multipliers)
-        errors = [
-            interval_errors(
-                e,
-                m,
-                program.variable_scale[i.states[0]],
-                max(cost, 1e-8),
-                program.row_scale[i.path_rows[0]] if len(i.path_rows) else None,
-                None if price is None else price[k],
-            )
-            for k, (e, m, i) in enumerate(
-                zip(
-                    evaluators(transcription, outcome.x, p),
-                    motions,
-                    transcription.phases,
-                    strict=True,
-                )
-            )
-        ]
+        errors = measured_errors(transcription, outcome, p, motions)
         rounds.append(
             Round(
                 number,
@@ -296,7 +278,7 @@ def refine(
         least_cost = least_cost or LEAST_COST * program.cost_scale
         if outcome.status.converged:
             size = max(cost, least_cost)
-            _measure_cost(last, transcription, motions, p, size, best)
+            measure_cost(last, transcription, motions, p, size, best)
         _LOG.info(
             "mesh %d: %d intervals, %d knots, %d iterations, cost %.10g, error %.2g, "
             "overshoot %.2g, suboptimality %.2g, cost error %.2g",
@@ -462,13 +444,34 @@ def _distance(last: Round, options: RefinementOptions) -> float:
     return off if np.isnan(last.cost_error) else max(off, abs(last.cost_error) / options.tolerance)
 
 
-def _measure_cost(
+def measured_errors(
+    transcription: Transcription, outcome: Outcome, p: Array, motions: Sequence[PhaseTrajectory]
+) -> list[IntervalErrors]:
+    """Errors of all intervals, phase by phase."""
+    program = transcription.program
+    price = prices(transcription, outcome.row_multipliers)
+    return [
+        interval_errors(
+            evaluator,
+            motion,
+            program.variable_scale[indices.states[0]],
+            max(abs(outcome.cost), 1e-8),
+            program.row_scale[indices.path_rows[0]] if len(indices.path_rows) else None,
+            None if price is None else price[k],
+        )
+        for k, (evaluator, motion, indices) in enumerate(
+            zip(evaluators(transcription, outcome.x, p), motions, transcription.phases, strict=True)
+        )
+    ]
+
+
+def measure_cost(
     last: Round,
     transcription: Transcription,
     motions: Sequence[PhaseTrajectory],
     p: Array,
     size: float,
-    before: Refined | None,
+    before: Refined | None = None,
 ) -> None:
     """How far the cost is from the best one: by costates, else by the mesh before."""
     outcome = last.outcome

@@ -14,6 +14,7 @@ from bestiary.generated.errors import suggestion
 from .backend import check_linear_solver
 from .compilation import NodeCompiler
 from .contradictions import check_statement
+from .cut_off import within_bounds
 from .diagnosis import judge
 from .errors import OptimalControlError
 from .functions import PhaseFunctions
@@ -170,6 +171,7 @@ def solve(
                 )
         finally:
             close()
+        refined = within_bounds(refined, p, tolerance)
         replays = None
         if resimulate and np.all(np.isfinite(refined.outcome.x)):
             program = refined.transcription.program

@@ -13,7 +13,8 @@ from bestiary.generated.errors import suggestion
 from .errors import OptimalControlError
 from .estimate import Evaluator
 from .functions import PhaseFunctions
-from .phase import COVER, Phase
+from .guess_tables import COVER
+from .phase import Phase
 from .user_calls import call, number, numbers
 from .variables import Variable
 

@@ -285,6 +285,7 @@ def _phase_description(record: PhaseRecord) -> dict[str, Any]:
         "start": dict(record.start),
         "end": dict(record.end),
         "integrals": dict(record.integrals),
+        "cut_off": record.motion.control_bounds is not None,
         "mesh": {
             "knots": mesh.knots,
             "sections": [
@@ -422,6 +423,9 @@ def _restored_phase(told: dict[str, Any], arrays: dict[str, Array], scheme: Sche
         found[name] = arrays.get(name, np.empty(shape) if 0 in shape else np.empty(0))
         if found[name].shape != shape:
             raise ValueError(f"{name} has shape {found[name].shape}, expected {shape}")
+    bounds = None
+    if told.get("cut_off"):
+        bounds = np.array([(q.low, q.high) for q in quantities["controls"]]).reshape(-1, 2)
     return PhaseRecord(
         name=told["name"],
         states=quantities["states"],
@@ -430,7 +434,7 @@ def _restored_phase(told: dict[str, Any], arrays: dict[str, Array], scheme: Sche
         paths=quantities["paths"],
         start={k: tuple(v) for k, v in told["start"].items()},
         end={k: tuple(v) for k, v in told["end"].items()},
-        motion=PhaseTrajectory(layout, *(found[k] for k in _MOTION)),
+        motion=PhaseTrajectory(layout, **{k: found[k] for k in _MOTION}, control_bounds=bounds),
         path_values=found["path_values"],
         costates=found["costates"],
         state_multipliers=found["state_multipliers"],

@@ -3,7 +3,7 @@
 The state on an interval is the integral of the polynomial through its rates, the
 control the polynomial through its controls: the interpolant that the defects
 were written for, so that whoever samples, plots or re-simulates a solution sees
-what the solver saw.
+what the solver saw.  Controls may be cut off at their bounds, see :mod:`.cut_off`.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class PhaseTrajectory:
         ends of the intervals.
     controls, algebraics:
         (R, nu), (R, nz) at the rate nodes.
+    control_bounds:
+        (nu, 2) at which the controls are cut off; None: they are not.
     """
 
     layout: Layout
@@ -52,6 +54,7 @@ class PhaseTrajectory:
     rates: Array
     controls: Array
     algebraics: Array
+    control_bounds: Array | None = None
 
     @cached_property
     def edges(self) -> Array:
@@ -81,7 +84,13 @@ class PhaseTrajectory:
 
     def controls_at(self, times: Array) -> Array:
         """(T, nu) controls; at a jump the value after it."""
-        return self._evaluate(*self.locate(times), "controls")
+        return self.applied(self._evaluate(*self.locate(times), "controls"))
+
+    def applied(self, controls: Array) -> Array:
+        """Values of the controls' polynomials (..., nu), cut off at the bounds."""
+        if self.control_bounds is None:
+            return controls
+        return np.asarray(np.clip(controls, *self.control_bounds.T))
 
     def algebraics_at(self, times: Array) -> Array:
         """(T, nz) algebraic variables."""
@@ -94,8 +103,11 @@ class PhaseTrajectory:
     def on_intervals(self, places: Array, what: str, own: Array | None = None) -> Array:
         """(N, len(places), n) values at the same places of every interval (or of some).
 
-        ``what`` is "states", "controls", "algebraics" or "rates".
+        ``what`` is "states", "controls", "algebraics", "rates", or "polynomials" for the
+        controls before they are cut off at their bounds.
         """
+        if what == "controls":
+            return self.applied(self.on_intervals(places, "polynomials", own))
         chosen = np.arange(len(self.layout.intervals)) if own is None else own
         places = np.ascontiguousarray(places, dtype=float)
         if self.layout.scheme.shoots:
@@ -103,7 +115,7 @@ class PhaseTrajectory:
             found = self._evaluate(k, np.tile(places, len(chosen)), what)
             return found.reshape(len(chosen), len(places), found.shape[1])
         items = [self.layout.intervals[int(k)] for k in chosen]
-        source = {"states": self.rates, "rates": self.rates, "controls": self.controls}.get(
+        source = {"states": self.rates, "rates": self.rates, "polynomials": self.controls}.get(
             what, self.algebraics
         )
         result = np.empty((len(chosen), len(places), source.shape[1]))
@@ -124,7 +136,7 @@ class PhaseTrajectory:
     def _evaluate(self, interval: Array, place: Array, what: str) -> Array:
         source = {"states": self.states, "rates": self.states}.get(what)
         if source is None:
-            source = self.controls if what == "controls" else self.algebraics
+            source = self.algebraics if what == "algebraics" else self.controls
         result = np.empty((len(interval), source.shape[1]))
         widths = np.diff(self.edges)
         for index in np.unique(interval):

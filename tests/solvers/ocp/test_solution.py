@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -14,11 +15,13 @@ from bestiary.solvers.ocp import (
     HermiteSimpson,
     MultipleShooting,
     OptimalControlError,
+    OptimalControlProblem,
     Radau,
     Scheme,
     SealedSolutionError,
     Solution,
     Trapezoid,
+    load_solution,
 )
 
 SCHEMES = [
@@ -50,6 +53,30 @@ def test_nodes_are_the_numbers_that_the_solver_had(scheme: Scheme) -> None:
     assert np.array_equal(data.u.values[own], motion.controls[:, 0])
     assert set(data.x.values) == set(motion.states[:, 0])
     assert np.all(np.diff(data.time.values) >= 0)
+
+
+def test_a_control_that_jumps_within_an_interval_is_cut_off_at_its_bounds(tmp_path: Path) -> None:
+    problem = OptimalControlProblem(name="fastest")
+    phase = problem.phase("move", duration=(0.1, 10.0))
+    x, v = phase.states("x v")
+    (u,) = phase.controls("u")
+    phase.dynamics({x: v, v: u})
+    phase.start(x=0.0, v=0.0)
+    phase.end(x=1.0, v=0.0)
+    phase.bound(u=(-1.0, 2.0))
+    problem.minimize(phase.duration)
+    solution = problem.solve(mesh=41, tolerance=1e-3, knots=False, refine_mesh=False)
+    motion, places = solution.motion(), np.linspace(0.0, 1.0, 21)
+    polynomials = motion.on_intervals(places, "polynomials")
+    assert polynomials.max() > 2.05 or polynomials.min() < -1.05  # beside the jump
+    assert np.array_equal(motion.on_intervals(places, "controls"), np.clip(polynomials, -1.0, 2.0))
+    assert solution.success
+    assert solution.verdict.overshoot == 0.0
+    assert any("u is cut off at its bounds" in reason for reason in solution.verdict.reasons)
+    loaded = load_solution(solution.save(tmp_path / "fastest.nc"))
+    for found in (solution, loaded):
+        applied = found.sample(points=2001).u
+        assert -1.0 <= applied.min() <= applied.max() <= 2.0
 
 
 def test_samples_are_the_analytic_motion(solved: Solution) -> None:

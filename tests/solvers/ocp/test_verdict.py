@@ -490,14 +490,20 @@ def test_an_unstable_open_loop_is_explained_not_refused() -> None:
     assert "unstable open loop" in told(solution)
 
 
-def test_limits_exceeded_between_nodes_are_refused() -> None:
-    problem, phase, *_ = double_integrator(duration=None)
-    phase.cost_integrals.clear()
-    phase.bound(u=(-1, 1))
-    problem.minimize(phase.duration)
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [({"u": (-1, 1)}, "u is cut off at its bounds between nodes"), ({"v": (0, 1.2)}, "v leaves")],
+    ids=["control", "state"],
+)
+def test_limits_exceeded_between_nodes_are_refused(limits: dict, said: str) -> None:
+    problem, phase, *_ = double_integrator(duration=None if "u" in limits else 1.0)
+    if "u" in limits:
+        phase.cost_integrals.clear()
+        problem.minimize(phase.duration)
+    phase.bound(**limits)
     solution = problem.solve(scheme=Radau(5), mesh=1, refine_mesh=False)
     assert solution.status is Status.TOLERANCE_NOT_REACHED
-    assert "u leaves its limits by" in told(solution)
+    assert said in told(solution)
 
 
 # -- wrong order, wrong types -------------------------------------------------
