@@ -8,6 +8,7 @@ which versions produced it, so that a saved file explains itself.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -92,7 +93,9 @@ def save(result: xr.Dataset, path: str | os.PathLike[str]) -> Path:
         (An OSError) if the folder is missing or cannot be written.
     """
     with replacing(path, "save") as temporary:
-        result.to_netcdf(temporary, engine="h5netcdf")
+        made = io.BytesIO()  # in memory first: HDF5 does not survive a disk that is full
+        result.to_netcdf(made, engine="h5netcdf")
+        temporary.write_bytes(made.getbuffer())
     return Path(path)
 
 

@@ -28,9 +28,9 @@ def replacing(path: str | os.PathLike[str], what: str) -> Iterator[Path]:
     Raises
     ------
     WriteError
-        If the path is a folder, its folder is missing, or it cannot be written.
+        If the path is a folder or a device, its folder is missing, or it cannot be written.
     """
-    target = _file(path, what)
+    target = writable(path, what)
     temporary = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
     try:
         yield temporary
@@ -43,13 +43,30 @@ def replacing(path: str | os.PathLike[str], what: str) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _file(path: Any, what: str) -> Path:
+def writable(path: Any, what: str) -> Path:
+    """Where a file goes: the path, with links followed; refused if a file cannot be there.
+
+    Raises
+    ------
+    WriteError
+        Saying what is there instead.
+    """
     try:
         target = Path(path)
+        # a link stays one: what it leads to is written
+        target = target.resolve() if target.is_symlink() else target
+        if "\0" in str(target):
+            raise ValueError("it has a NUL character")
+        here, folder, name = target.exists(), target.is_dir(), target.name
     except TypeError as error:
         raise WriteError(f"{what}: expected the path of a file, got {path!r}") from error
-    if not target.name or target.is_dir():
+    except (OSError, ValueError, RuntimeError) as error:  # too long, a NUL, links in a circle
+        reason = getattr(error, "strerror", None) or str(error)
+        raise WriteError(f"{what}: {str(path)[:60]!r} is no path of a file: {reason}") from error
+    if not name or folder:
         raise WriteError(f"{what}: {str(path)!r} is a folder; give the name of a file in it")
+    if here and not target.is_file():  # os.replace would put a file in place of the device
+        raise WriteError(f"{what}: {str(path)!r} is a device or a pipe, not a file; name a file")
     if not target.absolute().parent.is_dir():
         raise WriteError(f"{what}: there is no folder {target.absolute().parent}; make it first")
     return target

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import math
 import os
@@ -113,10 +114,14 @@ def load_solution(
         raise OptimalControlError(
             f"load_solution: problem: expected an OptimalControlProblem, got {problem!r}"
         )
-    source = Path(path)
-    if source.is_dir():
+    try:
+        source = Path(path)
+        folder, there = source.is_dir(), source.is_file()
+    except (TypeError, OSError, ValueError) as error:
+        raise SolutionFileError(f"expected the path of a solution, got {path!r}") from error
+    if folder:
         raise SolutionFileError(f"{source} is a folder; give the file of a solution in it")
-    if not source.is_file():
+    if not there:
         raise FileNotFoundError(f"no solution file {source}")
     format_, digest, groups, text = _read(source)
     if format_ != FORMAT:
@@ -185,8 +190,10 @@ def _write(
     from h5py import string_dtype  # type: ignore[import-untyped,unused-ignore]
 
     with replacing(target, "save") as temporary:
-        root.to_netcdf(temporary, engine="h5netcdf")
-        with h5netcdf.File(temporary, "a") as opened:
+        # made in memory: HDF5 does not survive a disk that is full
+        made = io.BytesIO()
+        root.to_netcdf(made, engine="h5netcdf")
+        with h5netcdf.File(made, "a") as opened:
             for name, arrays in groups.items():
                 group = opened.create_group(name)
                 for label, array in arrays.items():
@@ -198,17 +205,20 @@ def _write(
                     group.create_variable(label, dimensions, "f8", data=array)
             told = opened[GROUP].create_variable("description", (), string_dtype())
             told[...] = text
+        temporary.write_bytes(made.getbuffer())
     return Path(target)
 
 
 def _read(source: Path) -> tuple[Any, Any, dict[str, dict[str, Array]], str]:
     """Format, digest, arrays by group, and the description."""
     import h5netcdf
+    import h5py  # type: ignore[import-untyped,unused-ignore]
 
     groups: dict[str, dict[str, Array]] = {}
     text = ""
     try:
-        with h5netcdf.File(source, "r") as opened:
+        # h5py first: h5netcdf's own opening leaves a broken object behind when it fails
+        with h5py.File(source, "r") as raw, h5netcdf.File(raw, "r") as opened:
             format_, digest = opened.attrs.get("format"), opened.attrs.get("digest")
             for name, group in opened.groups.items():
                 groups[name] = {}
