@@ -57,11 +57,23 @@ def robot_problem(
 
     function = builder(name)
     known = inspect.signature(function).parameters
-    given = {**{k: v for k, v in tail.items() if v is not None}, **options}
+    asked = {k: v for k, v in tail.items() if v is not None}
+    twice = [k for k in asked if k in options and options[k] != asked[k]]
+    if twice:
+        raise TargetError(
+            f"{twice[0]} is given twice: --{twice[0]} {asked[twice[0]]} and "
+            f"--set {twice[0]}={options[twice[0]]}"
+        )
+    given = {**asked, **options}
     own = {k: v for k, v in given.items() if k in known and k != "robot"}
     shape = {k: own.get(k, known[k].default) for k in ("tail", "segments", "links")}
     if shape["tail"] not in TAILS:
         raise TargetError(f"--tail: expected {' or '.join(TAILS)}, got {shape['tail']!r}")
+    if shape["tail"] == "continuum" and "links" in given:
+        raise TargetError(
+            f"--links: a continuum tail has no links, got {given['links']}; only --tail "
+            "articulated has them"
+        )
     kind = {"segments": shape["segments"], "contact": CONTACT[name]}
     if shape["tail"] == "articulated":
         kind["links"] = shape["links"]

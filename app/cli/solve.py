@@ -123,9 +123,7 @@ def solve_command(
         return
     if problem is None:
         raise TargetError("say which problem: a Python file, or a name (bestiary solve --list)")
-    for path in (save, plot):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise FolderError(f"there is no folder {path.absolute().parent}")
+    _check_outputs(save, plot)
     options = parse_options(settings or [])
     statement, known = _statement(
         problem, options, {"tail": tail, "segments": segments, "links": links}
@@ -148,6 +146,30 @@ def solve_command(
         _tell(solution, known, written)
     if not solution.success:
         raise typer.Exit(INTERRUPTED if solution.status.name == "INTERRUPTED" else FAILED)
+
+
+def _check_outputs(save: Path | None, plot: Path | None) -> None:
+    """Refuse, before the solve, files that could not be written after it."""
+    for path in (save, plot):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise FolderError(f"there is no folder {path.absolute().parent}")
+    from bestiary.solvers.writing import WriteError, writable
+
+    for name, path in (("--save", save), ("--plot", plot)):
+        try:
+            if path is not None:
+                writable(path, name)
+        except WriteError as error:
+            raise TargetError(str(error)) from error
+    if plot is not None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        known = FigureCanvasBase.get_supported_filetypes()
+        if plot.suffix[1:].lower() not in known:
+            raise TargetError(
+                f"--plot: the format of {plot} is not supported: expected a name that ends in "
+                f".{', .'.join(sorted(known))}"
+            )
 
 
 def _statement(
@@ -192,7 +214,7 @@ def parse_scheme(text: str) -> Scheme:
     made = getattr(ocp, found)
     if not separator:
         return made()  # type: ignore[no-any-return]
-    if not degree.strip().isdigit():
+    if not (degree.strip().isascii() and degree.strip().isdigit()):
         raise TargetError(f"--scheme: expected a degree after the colon, got {degree!r}")
     return made(int(degree))  # type: ignore[no-any-return]
 

@@ -25,6 +25,7 @@ import numpy as np
 from ..attitude import SEQUENCES
 from .errors import OptimalControlError
 from .robots import SymbolicRobot, robot_symbols
+from .user_calls import number, numbers
 
 if TYPE_CHECKING:
     from .phase import Phase
@@ -74,22 +75,20 @@ def attitude(
         known = ", ".join(f"{s!r}" for s in SEQUENCES)
         raise OptimalControlError(f"orientation: sequence {sequence!r} is not one of {known}")
     given = {
-        name: float(value)
+        name: number(value, f"orientation: {name}")
         for name, value in (("roll", roll), ("pitch", pitch), ("yaw", yaw))
         if value is not None
     }
     if (quaternion is None) == (not given):
         raise OptimalControlError("orientation: give roll, pitch, yaw, or a quaternion")
     if quaternion is not None:
-        q = np.asarray(quaternion, dtype=float)
+        q = numbers(quaternion, "orientation: quaternion", "four numbers, scalar first")
         length = float(np.linalg.norm(q))
         if q.shape != (4,) or not np.isfinite(length) or length == 0.0:
             raise OptimalControlError(
                 f"orientation: a quaternion is four numbers, scalar first, got {quaternion!r}"
             )
         return Attitude({}, sequence, q / length, True)
-    if not all(map(math.isfinite, given.values())):
-        raise OptimalControlError(f"orientation: angles must be finite, got {given}")
     q = np.array([1.0, 0.0, 0.0, 0.0])
     for axis, name in zip(sequence, SEQUENCES[sequence], strict=True):
         q = product(q, _about(axis, given.get(name, 0.0)))

@@ -32,6 +32,10 @@ def test_every_name_has_a_function_with_the_options_of_the_tail(name: str) -> No
         ({}, {"tail": "feather"}, "expected articulated or continuum, got 'feather'"),
         ({"task": "hover"}, {}, "task must be one of hold, restore"),
         ({"colour": 1.0}, {}, "no constant 'colour'"),
+        ({"heel": "far"}, {}, "heel: expected a number, got 'far'"),
+        ({"duration": 0}, {}, "duration: expected a positive number, got 0"),
+        ({"segments": 2}, {"segments": 1}, "segments is given twice: --segments 1 and --set"),
+        ({"links": 3}, {"tail": "continuum"}, "a continuum tail has no links, got 3"),
     ],
 )
 def test_wrong_options_are_told(
@@ -39,6 +43,12 @@ def test_wrong_options_are_told(
 ) -> None:
     with pytest.raises(TargetError, match=message):
         robot_problem("supporting", options, tail)
+
+
+@pytest.mark.parametrize("name", ["pitch", "moment_limit", "effort_weight"])
+def test_a_number_of_righting_that_is_none_is_told(name: str) -> None:
+    with pytest.raises(TargetError, match=f"{name}: expected a number, got 'abc'"):
+        robot_problem("righting", {name: "abc"}, {})
 
 
 def test_options_of_a_tail_are_for_the_rat_only() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,3 +148,26 @@ def test_schemes_are_named_with_a_degree() -> None:
         parse_scheme("rado")
     with pytest.raises(TargetError, match="expected a degree"):
         parse_scheme("radau:x")
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_the_solve(
+    run: Run, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for option, path, said in (
+        ("--save", pipe, "is a device or a pipe"),
+        ("--plot", tmp_path / "a.xyz", "expected a name that ends in"),
+        ("--plot", tmp_path / "none", "expected a name that ends in"),
+    ):
+        code, output, error = run("brachistochrone", option, str(path))
+        assert code == 2
+        assert said in error
+        assert not output
+    assert pipe.is_fifo()
+
+
+def test_a_degree_in_raised_digits_is_told(run: Run) -> None:
+    code, _, error = run("brachistochrone", "--scheme", "radau:²")
+    assert code == 2
+    assert "expected a degree after the colon, got '²'" in error

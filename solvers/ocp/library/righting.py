@@ -37,6 +37,8 @@ from ..interpolation import Interpolant
 from ..orientation import Attitude, attitude, conjugate, product
 from ..phase import Phase
 from ..problem import OptimalControlProblem
+from ..user_calls import number, numbers
+from ..variables import positive
 
 Array: TypeAlias = np.ndarray
 
@@ -157,6 +159,20 @@ def righting(
             raise OptimalControlError(
                 f"righting: {label} must be one of {', '.join(known)}, got {value!r}"
             )
+    for label, size in (("moment_limit", moment_limit), ("bending_limit", bending_limit)):
+        positive(number(size, f"righting: {label}"), f"righting: {label}")
+    for label, weight in (
+        ("effort_weight", effort_weight),
+        ("smoothness_weight", smoothness_weight),
+    ):
+        if weight is not None and number(weight, f"righting: {label}") < 0:
+            raise OptimalControlError(f"righting: {label}: expected 0 or more, got {weight!r}")
+    if not isinstance(link_limits, bool):
+        raise OptimalControlError(
+            f"righting: link_limits: expected True or False, got {link_limits!r}"
+        )
+    if numbers(spin, "righting: spin", "three numbers").shape != (3,):
+        raise OptimalControlError(f"righting: spin: expected three numbers, got {spin!r}")
     if robot is None:
         robot = load_rat(tail, segments, links)
     start = attitude(roll, pitch, yaw, sequence=SEQUENCE)

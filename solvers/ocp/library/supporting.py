@@ -32,6 +32,8 @@ from ..errors import OptimalControlError
 from ..flight import BASE
 from ..phase import Phase
 from ..problem import OptimalControlProblem
+from ..user_calls import number
+from ..variables import mapping, positive
 from .righting import Shape
 
 Array: TypeAlias = np.ndarray
@@ -171,11 +173,24 @@ def supporting(
             raise OptimalControlError(
                 f"supporting: {label} must be one of {', '.join(known)}, got {value!r}"
             )
-    unknown = sorted(set(weights or {}) - set(WEIGHTS))
+    given = mapping(weights or {}, "supporting: weights", '{"effort": 2.0}')
+    unknown = sorted({str(name) for name in given} - set(WEIGHTS))
     if unknown:
         raise OptimalControlError(
             f"supporting: no cost {', '.join(unknown)}; have {', '.join(WEIGHTS)}"
         )
+    for label, length in (("heel", heel), ("cone", cone), ("leaning", leaning)):
+        number(length, f"supporting: {label}")
+    for label, size in (("moment_limit", moment_limit), ("duration", duration)):
+        if size is not None or label == "moment_limit":
+            positive(number(size, f"supporting: {label}"), f"supporting: {label}")
+    for label, weight in (weights or {}).items():
+        if number(weight, f"supporting: weight of {label}") < 0:
+            raise OptimalControlError(
+                f"supporting: weight of {label}: expected 0 or more, got {weight!r}"
+            )
+    if not isinstance(softness, Softness):
+        raise OptimalControlError(f"supporting: softness: expected a Softness, got {softness!r}")
     if not 0.0 < cone < math.pi / 2:
         raise OptimalControlError(
             f"supporting: cone must be within 0 and 90 degrees, got {cone} rad"
