@@ -12,7 +12,7 @@ from .backend import Outcome
 from .labels import Labels, at, listed, with_unit
 from .scaling import LARGEST
 from .status import Status
-from .subexpressions import walk
+from .subexpressions import not_smooth, only_branches, walk
 from .transcription import Transcription
 
 Array: TypeAlias = np.ndarray
@@ -57,19 +57,9 @@ class Causes:
 def find_causes(transcription: Transcription, outcome: Outcome, p: Array) -> Causes:
     """Look for the usual causes of a failed solve."""
     causes = Causes()
+    causes.jumps, causes.kinks = rough_expressions(transcription)
     for indices in transcription.phases:
         phase = indices.phase
-        expressions = [
-            *((f"rate of {name}", e) for name, e in phase.rates.items()),
-            *((f"equation {name}", e) for name, (e, _, _) in phase.equations.items()),
-            *((f"path constraint {c.name}", c.expression) for c in phase.paths),
-            *((f"cost term {t.name!r}", t.integrand) for t in phase.cost_integrals),
-        ]
-        for name, jumps, kinks in walk(expressions):
-            if jumps:
-                causes.jumps.append(f"{name} ({', '.join(sorted(jumps))})")
-            elif kinks:
-                causes.kinks.append(f"{name} ({', '.join(sorted(kinks))})")
         controls = {v.symbol.element_hash() for v in indices.functions.controls}
         for path in phase.paths:
             symbols = ca.symvar(path.expression)
@@ -89,6 +79,40 @@ def find_causes(transcription: Transcription, outcome: Outcome, p: Array) -> Cau
         causes.steep = _steep(transcription, outcome.x, p, labels)
     causes.stalled = stalled(outcome)
     return causes
+
+
+def rough_expressions(
+    transcription: Transcription, branches: bool = True
+) -> tuple[list[str], list[str]]:
+    """Expressions of a statement that jump, and those that have kinks, with the operations.
+
+    Branches in a robot's own equations are left out: they guard the formulas of a continuum
+    or a rotation where these are 0 / 0, and join smoothly.
+    """
+    problem = transcription.problem
+    expressions = []
+    for indices in transcription.phases:
+        phase = indices.phase
+        own = [
+            *((f"rate of {name}", e) for name, e in phase.rates.items()),
+            *((f"equation {name}", e) for name, (e, _, _) in phase.equations.items()),
+        ]
+        if phase.robot is not None:
+            own = [(name, e) for name, e in own if not only_branches(not_smooth(e)[0])]
+        expressions += [
+            *own,
+            *((f"path constraint {c.name}", c.expression) for c in phase.paths),
+            *((f"integral {t.name}", t.integrand) for t in phase.integrals),
+            *((f"cost term {t.name!r}", t.integrand) for t in phase.cost_integrals),
+        ]
+    expressions += [(f"condition {b.name}", b.expression) for b in problem.boundaries]
+    expressions += [(f"cost term {c.name!r}", c.expression) for c in problem.costs]
+    # a branch may be continuous: without a failure it is not suspected
+    rough: tuple[list[str], list[str]] = ([], [])
+    for name, jumps, kinks in walk(expressions):
+        if (jumps or kinks) and (branches or not only_branches(jumps)):
+            rough[0 if jumps else 1].append(f"{name} ({', '.join(sorted(jumps or kinks))})")
+    return rough
 
 
 def grown(transcription: Transcription, x: Array, labels: Labels) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .advice import Causes, find_causes, grown, suggest
+from .advice import Causes, find_causes, grown, rough_expressions, suggest
 from .attempts import may_be_no_minimum
 from .conditioning import Conditioning, conditioning, lowest_curvature
 from .cut_off import largest_cut
@@ -274,6 +274,12 @@ def _remarks(case: _Case, verdict: Verdict) -> list[str]:
         told.append(f"{_cost_off(off)}: the mesh was to be kept as it is")
     told += _cut_off(case)
     told += _pinned(case)
+    jumps, _ = rough_expressions(case.refined.transcription, branches=False)
+    if jumps:  # slopes do not show a step: beside it there may be a lower cost
+        told.append(
+            f"these jump: {listed(jumps)}; no search by derivatives sees a step, so that the "
+            "cost may be lower on another side of it"
+        )
     if case.runaway is not None:
         told.append(str(case.runaway))
     told += _doubts(case)

@@ -153,7 +153,13 @@ def from_sympy(expression: Any, table: Mapping[str, ca.SX], label: str) -> ca.SX
             done[e] = (
                 _piecewise(e, done) if isinstance(e, sympy.Piecewise) else _one_or_none(e, one)
             )
-    return ca.SX(done[expression])
+    found = done[expression]
+    if found is None:
+        raise OptimalControlError(
+            f"{label}: {expression} is a condition, expected a quantity; write "
+            "Piecewise((1, condition), (0, True)) for its truth value"
+        )
+    return ca.SX(found)
 
 
 def _one_or_none(e: Any, convert: Callable[[Any], Any]) -> Any:

@@ -15,7 +15,9 @@ import numpy as np
 
 from .errors import OptimalControlError
 from .problem import OptimalControlProblem
-from .solving import solve
+from .solving import check_option_names, solve
+from .user_calls import numbers
+from .variables import mapping
 
 if TYPE_CHECKING:
     from .solution import Solution
@@ -139,6 +141,11 @@ def solve_ladder(
     >>> climbed.reached, round(climbed.solution.cost, 6)
     (True, 2.0)
     """
+    check_option_names(options, "solve_ladder")
+    if isinstance(halvings, bool) or not isinstance(halvings, int | np.integer) or halvings < 0:
+        raise OptimalControlError(
+            f"solve_ladder: halvings: expected a whole number, 0 or more, got {halvings!r}"
+        )
     rows = _rows(problem, ladder)
     rungs: list[Rung] = []
     solutions: list[Solution] = []
@@ -173,21 +180,29 @@ def solve_ladder(
 def _rows(
     problem: OptimalControlProblem, ladder: Mapping[str, Sequence[float]]
 ) -> list[dict[str, float]]:
+    if not isinstance(problem, OptimalControlProblem):
+        raise OptimalControlError(
+            f"solve_ladder: problem: expected an OptimalControlProblem, got {problem!r}"
+        )
     if not ladder:
         raise OptimalControlError("solve_ladder: give constants and their values")
     known = [v.name for v in problem.constants]
     lengths = set()
     columns: dict[str, list[float]] = {}
-    for name, values in ladder.items():
+    for name, values in mapping(ladder, "solve_ladder", "{'weight': [1, 0.1]}").items():
         if name not in known:
             raise OptimalControlError(
                 f"solve_ladder: {name!r} is no constant of {problem.name}; "
                 f"have {', '.join(known) or 'none'} (declare one with problem.constant)"
             )
-        columns[name] = [float(v) for v in np.atleast_1d(np.asarray(values, dtype=float))]
-        lengths.add(len(columns[name]))
-        if not np.all(np.isfinite(columns[name])) or not columns[name]:
-            raise OptimalControlError(f"solve_ladder: {name}: values must be finite numbers")
+        label = f"solve_ladder: {name}"
+        column = np.atleast_1d(numbers(values, label, "finite numbers"))
+        if column.ndim != 1 or not len(column):
+            raise OptimalControlError(
+                f"{label}: expected finite numbers one after another, got {values!r}"
+            )
+        columns[name] = [float(v) for v in column]
+        lengths.add(len(column))
     if len(lengths) != 1:
         raise OptimalControlError(
             "solve_ladder: all constants need as many values: "

@@ -8,7 +8,8 @@ come in the order of the guesses whoever finishes first, and random guesses come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,8 +17,8 @@ import numpy as np
 
 from .errors import OptimalControlError
 from .problem import OptimalControlProblem
-from .solving import solve
-from .user_calls import call, described
+from .solving import check_option_names, solve
+from .user_calls import call, described, number, told
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -139,7 +140,26 @@ def multistart(
     OptimalControlError
         If there are no guesses, or something cannot be sent to other processes.
     """
-    if isinstance(guesses, int):
+    check_option_names(options, "multistart")
+    if "guess" in options:
+        raise OptimalControlError("multistart: guess: the starts are in the argument guesses")
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise OptimalControlError(
+            f"multistart: executor: expected one of concurrent.futures, got {executor!r}"
+        )
+    if not (isinstance(problem, OptimalControlProblem) or callable(problem)):
+        raise OptimalControlError(
+            "multistart: problem: expected an OptimalControlProblem or a function that makes one, "
+            f"got {problem!r}"
+        )
+    if number(spread, "multistart: spread") < 0:
+        raise OptimalControlError(f"multistart: spread: expected 0 or more, got {spread!r}")
+    if isinstance(guesses, bool | str) or not isinstance(guesses, int | np.integer | Iterable):
+        raise OptimalControlError(
+            "multistart: guesses: expected a number of starts or a list of guesses, got "
+            f"{guesses!r}"
+        )
+    if isinstance(guesses, int | np.integer):
         if guesses < 1:
             raise OptimalControlError(f"multistart: guesses: expected 1 or more, got {guesses}")
         starts: list[Guess] = [None, *([Disturbed(spread)] * (guesses - 1))]
@@ -147,7 +167,14 @@ def multistart(
         starts = list(guesses)
     if not starts:
         raise OptimalControlError("multistart: no guesses given")
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+    try:
+        sequence = (
+            seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        )
+    except (TypeError, ValueError) as error:
+        raise OptimalControlError(
+            f"multistart: seed: expected a whole number, 0 or more, got {seed!r}"
+        ) from error
     seeds = sequence.spawn(len(starts))
     options = {"progress": False, **options}
     jobs = [(problem, guess, child, options) for guess, child in zip(starts, seeds, strict=True)]
@@ -165,6 +192,8 @@ def multistart(
         for k, job in enumerate(jobs):
             futures.append(executor.submit(_attempt, k, *job))
         return MultiStart(tuple(f.result() for f in futures))
+    except (RuntimeError, CancelledError) as error:  # shut down, or a process of it has died
+        raise OptimalControlError(f"multistart: the executor failed: {told(error)}") from error
     except (PicklingError, AttributeError, TypeError) as error:
         raise OptimalControlError(
             f"multistart: this cannot be sent to another process ({error}); the problem's "

@@ -88,7 +88,9 @@ class SolveFunction:
         self._tolerance = float(solution.options["tolerance"])
         self._transcription: Transcription = solution.refined.transcription
         self._ends = _fixed_ends(problem, self._transcription)
-        constants = {v.name: solution.constants[v.name] for v in problem.constants}
+        # the statement may get further constants later: those of the solution count
+        self._constant_names = [q.name for q, _ in solution.record.constants]
+        constants = {name: solution.constants[name] for name in self._constant_names}
         ends = {name: end.default for name, end in self._ends.items()}
         self.arguments: dict[str, float] = {**constants, **ends}
         program = self._transcription.program
@@ -119,7 +121,7 @@ class SolveFunction:
         """
         begun = time.perf_counter()
         chosen = self._checked(values)
-        constants = {v.name: chosen[v.name] for v in self.problem.constants}
+        constants = {name: chosen[name] for name in self._constant_names}
         p = self._constants(constants)
         lower, upper = self._lower.copy(), self._upper.copy()
         for name, end in self._ends.items():
@@ -153,7 +155,7 @@ class SolveFunction:
     def _constants(self, values: Mapping[str, float]) -> Array:
         """(nc,) constants in the problem's order."""
         given = {**self.solution.constants, **values}
-        return np.array([given[v.name] for v in self.problem.constants], dtype=float)
+        return np.array([given[name] for name in self._constant_names], dtype=float)
 
     def _checked(self, values: Mapping[str, float]) -> dict[str, float]:
         chosen = dict(self.arguments)

@@ -24,14 +24,20 @@ from .variables import (
     Variable,
     as_range,
     limits_of,
+    mapping,
+    positive,
+    positive_sizes,
     split_names,
     split_units,
+    text,
 )
 
 if TYPE_CHECKING:
     from .problem import OptimalControlProblem
 
 POSITIVE: Range = (0.0, math.inf)
+RESERVED = ("time", "start_time", "end_time", "times")
+"""Names with a meaning of their own in expressions, or in :meth:`Phase.guess`."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ class Phase:
     def __init__(
         self, problem: OptimalControlProblem, name: str, start: Any, duration: Any, end: Any
     ) -> None:
-        self.name = name
+        self.name = text(name, f"problem {problem.name!r}: phase: name")
         self.problem = problem
         label = f"phase {name!r}"
         self._label = label
@@ -176,14 +182,10 @@ class Phase:
         unit_list = split_units(units, len(listed), label)
         sizes: list[float | None] = [None] * len(listed)
         if nominal is not None:
-            given = np.broadcast_to(np.asarray(nominal, dtype=float), (len(listed),))
-            if not np.all(np.isfinite(given) & (given > 0)):
-                raise OptimalControlError(f"{label}: nominal sizes must be positive numbers")
-            sizes = [float(s) for s in given]
-        reserved = {"time", "start_time", "end_time"}
+            sizes = positive_sizes(nominal, len(listed), f"{label}: nominal")
         symbols = []
         for name, unit, size in zip(listed, unit_list, sizes, strict=True):
-            if name in reserved or self.problem.has_name(name):
+            if name in RESERVED or self.problem.has_name(name):
                 raise OptimalControlError(f"{label}: the name {name!r} is taken")
             symbols.append(self._names.add(Variable(name, unit, ca.SX.sym(name), FREE, size)))
             group.append(name)
@@ -232,7 +234,7 @@ class Phase:
 
         Keys are symbols or names.  All states need one; it may be given in several calls.
         """
-        for key, value in rates.items():
+        for key, value in mapping(rates, f"{self._label}: dynamics", "{x: v, v: u}").items():
             state = self._names.find(key, "state")
             if state.name not in self._states:
                 raise OptimalControlError(f"{self._label}: {state.name!r} is not a state")
@@ -270,25 +272,24 @@ class Phase:
         (name,) = split_names([name], f"{self._label}: equation")
         if name in self.equations:
             raise OptimalControlError(f"{self._label}: there is already an equation {name!r}")
-        size = None if nominal is None else float(nominal)
-        self.equations[name] = (self.expression(expression, f"equation {name}"), unit, size)
+        label = f"{self._label}: equation {name}"
+        size = positive(nominal, f"{label}: nominal")
+        made = self.expression(expression, f"equation {name}")
+        self.equations[name] = (made, text(unit, f"{label}: unit"), size)
 
     # -- constraints -------------------------------------------------------
-    def bound(self, **ranges: Any) -> None:
+    def bound(self, /, **ranges: Any) -> None:
         """Bound states, controls and algebraic variables at all times: ``force=(-20, 20)``."""
         for name, value in ranges.items():
             variable = self._names.find(name)
             self._names.replace(variable.bounded(as_range(value, f"{self._label}: bound {name}")))
 
-    def nominal(self, **sizes: float) -> None:
+    def nominal(self, /, **sizes: float | None) -> None:
         """Set typical sizes of states, controls and algebraic variables, for scaling."""
         for name, size in sizes.items():
             variable = self._names.find(name)
-            if not (math.isfinite(size) and size > 0):
-                raise OptimalControlError(
-                    f"{self._label}: nominal size of {name}: expected a positive number, got {size}"
-                )
-            self._names.replace(replace(variable, nominal=float(size)))
+            made = positive(size, f"{self._label}: nominal size of {name}")
+            self._names.replace(replace(variable, nominal=made))
 
     def path(
         self,
@@ -306,16 +307,16 @@ class Phase:
         (name,) = split_names([name], f"{self._label}: path")
         if any(p.name == name for p in self.paths):
             raise OptimalControlError(f"{self._label}: there is already a path constraint {name!r}")
-        bounds = limits_of(low, high, equals, f"{self._label}: path {name}")
-        self.paths.append(
-            PathConstraint(name, self.expression(expression, f"path {name}"), bounds, unit)
-        )
+        label = f"{self._label}: path {name}"
+        bounds, unit = limits_of(low, high, equals, label), text(unit, f"{label}: unit")
+        made = self.expression(expression, f"path {name}")
+        self.paths.append(PathConstraint(name, made, bounds, unit))
 
-    def start(self, **values: Any) -> None:
+    def start(self, /, **values: Any) -> None:
         """Fix or bound states and controls at the start: a number, or (low, high)."""
         self._ends(self.start_bounds, "start", values)
 
-    def end(self, **values: Any) -> None:
+    def end(self, /, **values: Any) -> None:
         """Fix or bound states and controls at the end: a number, or (low, high)."""
         self._ends(self.end_bounds, "end", values)
 
@@ -408,10 +409,10 @@ class Phase:
         """The integral of an expression over the phase, as a symbol for costs and constraints."""
         name = name or f"integral_{len(self.integrals) + 1}"
         (name,) = split_names([name], f"{self._label}: integral")
+        unit = text(unit, f"{self._label}: integral {name}: unit")
+        made = self.expression(expression, f"integral {name}")
         symbol = ca.SX.sym(f"{self.name}.{name}")
-        self.integrals.append(
-            IntegralTerm(name, self.expression(expression, f"integral {name}"), symbol, unit)
-        )
+        self.integrals.append(IntegralTerm(name, made, symbol, unit))
         return symbol
 
     # -- cost --------------------------------------------------------------
@@ -461,7 +462,7 @@ class Phase:
                 self.problem.add_cost(sign * at_end, own, f"{self.name} {word}")
 
     # -- guess -------------------------------------------------------------
-    def guess(self, times: Any = None, **values: Any) -> None:
+    def guess(self, /, times: Any = None, **values: Any) -> None:
         """Where the search starts, by name.
 
         Parameters
@@ -546,7 +547,7 @@ class Phase:
         self.guess(whole["time"], **{n: v for n, v in whole.items() if n != "time"})
         return table
 
-    def guess_equilibrium(self, **near: float) -> dict[str, float]:
+    def guess_equilibrium(self, /, **near: float) -> dict[str, float]:
         """Let the search start from rest: states and controls whose rates are zero.
 
         Parameters
@@ -595,11 +596,4 @@ class Phase:
                 f"({', '.join(self._algebraics) or 'none'}) but {len(self.equations)} equations "
                 f"({', '.join(self.equations) or 'none'})"
             )
-        for where, ranges in (("start", self.start_bounds), ("end", self.end_bounds)):
-            for name, (low, high) in ranges.items():
-                own_low, own_high = self._names.find(name).bounds
-                if low > own_high or high < own_low:
-                    raise OptimalControlError(
-                        f"{self._label}: {name} at the {where} must be in [{low:g}, {high:g}], "
-                        f"which is outside its bounds [{own_low:g}, {own_high:g}]"
-                    )
+        self._names.check_within({"start": self.start_bounds, "end": self.end_bounds})

@@ -6,6 +6,7 @@ hands the statement to :mod:`~bestiary.solvers.ocp.solving`.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,18 @@ import numpy as np
 from .errors import OptimalControlError
 from .expressions import check_symbols, scalar
 from .phase import Phase
-from .variables import NameTable, Range, Variable, as_range, limits_of, split_names
+from .user_calls import number
+from .variables import (
+    NameTable,
+    Range,
+    Variable,
+    as_range,
+    limits_of,
+    mapping,
+    positive,
+    split_names,
+    text,
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +119,23 @@ class OptimalControlProblem:
         elif free or adjustable:
             raise OptimalControlError(f"problem {name!r}: free and adjustable need a robot")
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise OptimalControlError(
+            f"problem {self.name!r} cannot be pickled, since its expressions cannot: give other "
+            "processes the function that states it (as multistart(..., executor=) takes it), and "
+            "save solutions with solution.save(path)"
+        )
+
+    def __copy__(self) -> OptimalControlProblem:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OptimalControlProblem:
+        memo[id(self)] = made = object.__new__(type(self))
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
     # -- parts -------------------------------------------------------------
     def phase(
         self, name: str = "phase", duration: Any = None, start: Any = "default", end: Any = None
@@ -147,17 +176,22 @@ class OptimalControlProblem:
         (name,) = split_names([name], f"problem {self.name!r}: parameter")
         self._refuse_taken(name)
         found = as_range(bounds, f"parameter {name}: bounds")
-        self.parameter_guesses[name] = _middle(found) if guess is None else float(guess)
-        return self._parameters.add(Variable(name, unit, ca.SX.sym(name), found, nominal))
+        label = f"problem {self.name!r}: parameter {name}"
+        unit, size = text(unit, f"{label}: unit"), positive(nominal, f"{label}: nominal")
+        first = _middle(found) if guess is None else number(guess, f"{label}: guess")
+        symbol = self._parameters.add(Variable(name, unit, ca.SX.sym(name), found, size))
+        self.parameter_guesses[name] = first
+        return symbol
 
     def constant(self, name: str, value: float, unit: str = "") -> ca.SX:
         """A number that is given, but may be another one in the next solve; its symbol."""
         (name,) = split_names([name], f"problem {self.name!r}: constant")
         self._refuse_taken(name)
+        unit = text(unit, f"problem {self.name!r}: constant {name}: unit")
         self.constant_values[name] = self._number(name, value)
         return self._constants.add(Variable(name, unit, ca.SX.sym(name)))
 
-    def set(self, **values: float) -> None:
+    def set(self, /, **values: float) -> None:
         """Change the values of constants."""
         for name, value in values.items():
             if name not in self._constants:
@@ -240,7 +274,7 @@ class OptimalControlProblem:
         """
         (name,) = split_names([name], f"problem {self.name!r}: constrain")
         label = f"problem {self.name!r}: constraint {name}"
-        bounds = limits_of(low, high, equals, label)
+        bounds, unit = limits_of(low, high, equals, label), text(unit, f"{label}: unit")
         if any(b.name == name for b in self.boundaries):
             raise OptimalControlError(f"{label}: there is already one of this name")
         self.boundaries.append(
@@ -271,16 +305,24 @@ class OptimalControlProblem:
         shared = [v.name for v in second.state_variables]
         own = {v.name: v for v in first.state_variables}
         names = [n for n in shared if n in own] if states is None else split_names(states, "link")
-        jump = dict(jumps or {})
+        jump = dict(mapping(jumps or {}, "link: jumps", '{"mass": -1.0}'))
+        unlinked = [str(n) for n in jump if n not in names]
+        if unlinked:  # before anything is stated
+            raise OptimalControlError(f"link: jumps of states not linked: {', '.join(unlinked)}")
+        for phase in (first, second):
+            missing = [n for n in names if n not in {v.name for v in phase.state_variables}]
+            if missing:
+                raise OptimalControlError(
+                    f"link: phase {phase.name!r} has no state {', '.join(missing)}; it has "
+                    f"{', '.join(v.name for v in phase.state_variables) or 'none'}"
+                )
         label = f"link_{first.name}_{second.name}".replace("-", "_").replace(" ", "_")
         self.constrain(f"{label}_time", second.start_time - first.end_time, equals=0, unit="s")
         for name in names:
             difference = second.initial(second[name]) - first.final(first[name])
             self.constrain(
-                f"{label}_{name}", difference - jump.pop(name, 0.0), equals=0, unit=own[name].unit
+                f"{label}_{name}", difference - jump.get(name, 0.0), equals=0, unit=own[name].unit
             )
-        if jump:
-            raise OptimalControlError(f"link: jumps of states not linked: {', '.join(jump)}")
 
     def _phase(self, phase: Phase | str) -> Phase:
         """One of the phases, also by its name."""
@@ -344,7 +386,15 @@ class OptimalControlProblem:
 
         check_option_names(options, f"problem {self.name!r}: solve")
         if self.strategy is not None and options.get("guess") is None:
-            return self.strategy(self, **options)
+            from .solution import Solution
+
+            label = f"problem {self.name!r}: strategy"
+            if not callable(self.strategy):
+                raise OptimalControlError(f"{label}: expected a function, got {self.strategy!r}")
+            found = self.strategy(self, **options)
+            if not isinstance(found, Solution):
+                raise OptimalControlError(f"{label}: expected a Solution from it, got {found!r}")
+            return found
         return solve(self, **options)
 
     def to_function(

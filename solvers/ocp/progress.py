@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO, TypeAlias
 
 from .errors import OptimalControlError
-from .user_calls import call
+from .user_calls import call, truth
 
 LOG = logging.getLogger("bestiary.ocp")
 LOG.addHandler(logging.NullHandler())  # silent unless the application configures logging
@@ -116,7 +116,7 @@ def watcher(progress: Any, name: str) -> tuple[Watch | None, Callable[[], None]]
         If it is something else.
     """
     if callable(progress):
-        return lambda iterate: bool(call("progress", progress, iterate)), lambda: None
+        return lambda iterate: truth(call("progress", progress, iterate), "progress"), lambda: None
     if progress is not None and not isinstance(progress, bool):
         raise OptimalControlError(
             f"progress: expected None, True, False or a function of an iterate, got {progress!r}"

@@ -189,7 +189,9 @@ def make_record(
     """The record of a refined solution."""
     transcription, outcome = refined.transcription, refined.outcome
     program = transcription.program
-    p = np.array([constants[v.name] for v in problem.constants], dtype=float)
+    # the statement may have got constants since: the solution has those it was solved with
+    own = [v for v in problem.constants if v.name in constants]
+    p = np.array([constants[v.name] for v in own], dtype=float)
     x, rows = outcome.x, outcome.row_multipliers
     # fixed variables have no multiplier of the solver's: all of them follow from the slopes
     slopes = program.gradient(x, p) + program.jacobian_entries(x, p).transposed_times(rows)
@@ -208,7 +210,7 @@ def make_record(
                 problem.parameters, x[transcription.parameters], strict=True
             )
         ),
-        tuple((Quantity.of(v), float(constants[v.name])) for v in problem.constants),
+        tuple((Quantity.of(v), float(constants[v.name])) for v in own),
         outcome.cost,
         cost_terms(problem, transcription, refined.motions, outcome.cost, x, p),
         _conditions(problem, transcription, x, p, rows),

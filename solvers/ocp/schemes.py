@@ -74,8 +74,11 @@ class Scheme:
     shoots: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.degree, bool) or not isinstance(self.degree, int):
-            raise OptimalControlError(f"{type(self).__name__}: degree must be an integer")
+        if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer):
+            raise OptimalControlError(
+                f"{type(self).__name__}: degree must be an integer, got {self.degree!r}"
+            )
+        object.__setattr__(self, "degree", int(self.degree))  # NumPy's do not go into files
         if not 1 <= self.degree <= LARGEST_DEGREE:
             raise OptimalControlError(
                 f"{type(self).__name__}: degree must be 1 to {LARGEST_DEGREE}, got {self.degree}"

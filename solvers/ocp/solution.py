@@ -15,13 +15,13 @@ import numpy as np
 from bestiary.generated.errors import suggestion
 
 from .errors import OptimalControlError, SealedSolutionError
-from .functions import PhaseFunctions
+from .expressions import check_symbols
 from .problem import OptimalControlProblem
 from .refinement import Refined
 from .replay import PhaseReplay
 from .status import Status
 from .trajectory import PhaseTrajectory
-from .variables import Range
+from .variables import Range, column
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -377,12 +377,25 @@ class Solution:
             )
         number = self._phase(phase)
         statement = self.problem.phases[number]
-        f, record = PhaseFunctions(self.problem, statement), self.record.phases[number]
+        record = self.record.phases[number]
         y = statement.expression(expression, "expression to evaluate")
-        function = ca.Function(
-            "expression", [f.x, f.u, f.z, f.s, f.p, statement.time, statement.start_time,
-                           statement.end_time], [ca.densify(y)],
-        )  # fmt: skip
+        # the statement may have got more quantities since: those of the solution count
+        table = statement.table
+        groups = [
+            [table[q.name] for q in group]
+            for group in (
+                record.states,
+                record.controls,
+                record.algebraics,
+                [q for q, _ in self.record.parameters],
+                [q for q, _ in self.record.constants],
+            )
+        ]
+        here = [statement.time, statement.start_time, statement.end_time]
+        known = {s.name(): s for s in (*here, *(s for group in groups for s in group))}
+        check_symbols(y, f"{self.name}: expression", known, "this solution; solve again")
+        columns_in = [*(column(group) for group in groups), *here]
+        function = ca.Function("expression", columns_in, [ca.densify(y)])
         data = self.sample(times, phase=statement.name)
         t = data.time.values
         n = len(t)
@@ -439,7 +452,7 @@ class Solution:
             raise OptimalControlError(
                 f"{self.name}: a loaded solution has no expressions to look into; solve it again"
             )
-        p = np.array([self.constants[v.name] for v in self.problem.constants], dtype=float)
+        p = np.array([v for _, v in self.record.constants], dtype=float)
         return diagnose(self.refined, p)
 
     # -- re-simulation, files, pictures ------------------------------------

@@ -173,7 +173,9 @@ def solve(
             close()
         refined = within_bounds(refined, p, tolerance)
         replays = None
-        if resimulate and np.all(np.isfinite(refined.outcome.x)):
+        # whoever stops a search does not want to wait for the replay of a motion that is none
+        unfinished = stop.is_set() and not refined.outcome.status.converged
+        if resimulate and not unfinished and np.all(np.isfinite(refined.outcome.x)):
             program = refined.transcription.program
             scales = [program.variable_scale[i.states[0]] for i in refined.transcription.phases]
             replays = replay(

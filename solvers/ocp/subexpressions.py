@@ -66,6 +66,11 @@ def not_smooth(expression: ca.SX) -> tuple[set[str], set[str]]:
     return jumps, kinks
 
 
+def only_branches(jumps: set[str]) -> bool:
+    """Whether operations that jump are those of branches, whose pieces may well join."""
+    return "if_else" in jumps and jumps <= {"if_else", "<", "<=", "==", "!="}
+
+
 @dataclass(frozen=True)
 class Culprit:
     """The first operation of an expression whose result is not finite though its arguments are.

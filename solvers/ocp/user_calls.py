@@ -33,6 +33,22 @@ def call(label: str, function: Callable[..., Any], *arguments: Any) -> Any:
         raise OptimalControlError(f"{label}: {described(function)} raised {told(error)}") from error
 
 
+def truth(value: Any, label: str) -> bool:
+    """Whether what a user's function gave is true.
+
+    Raises
+    ------
+    OptimalControlError
+        If it is neither true nor false, as an array of several numbers.
+    """
+    try:
+        return bool(value)
+    except Exception as error:
+        raise OptimalControlError(
+            f"{label}: expected True, False or None from the function, got {_shown(value)}"
+        ) from error
+
+
 def described(function: Any) -> str:
     """A function by its name."""
     name = getattr(function, "__name__", type(function).__name__)

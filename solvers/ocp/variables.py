@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from bestiary.generated.errors import suggestion
 
 from .errors import OptimalControlError
+from .user_calls import number
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -59,6 +60,11 @@ def as_range(value: Any, label: str) -> Range:
     if value is None:
         return FREE
     parts = value if isinstance(value, tuple | list) else (value,)
+    if any(has_symbols(part) for part in parts):  # float() of a symbol is NaN, no error
+        raise OptimalControlError(
+            f"{label}: expected numbers, got the expression {value!r}; state limits that are "
+            "expressions with path(...) of the phase or constrain(...) of the problem"
+        )
     try:
         if any(isinstance(part, str | bytes | bool) for part in parts):
             raise TypeError
@@ -97,9 +103,82 @@ def limits_of(low: Any, high: Any, equals: Any, label: str) -> Range:
     return bounds
 
 
+def has_symbols(value: Any) -> bool:
+    """Whether a value is an expression of CasADi or SymPy, not a number."""
+    if isinstance(value, ca.SX):
+        return not value.is_constant()
+    return isinstance(value, ca.MX) or bool(getattr(value, "free_symbols", None))
+
+
+def text(value: Any, label: str) -> str:
+    """A text, as names and units are.
+
+    Raises
+    ------
+    OptimalControlError
+        If it is something else.
+    """
+    if not isinstance(value, str):
+        raise OptimalControlError(f"{label}: expected a text, got {value!r}")
+    return value
+
+
+def positive(value: Any, label: str) -> float | None:
+    """A typical size; None stays None.
+
+    Raises
+    ------
+    OptimalControlError
+        If it is not a positive finite number.
+    """
+    if value is None:
+        return None
+    size = number(value, label)
+    if size <= 0:
+        raise OptimalControlError(f"{label}: expected a positive number, got {value!r}")
+    return size
+
+
+def positive_sizes(value: Any, count: int, label: str) -> list[float | None]:
+    """Typical sizes of several quantities: one for each, or one for all.
+
+    Raises
+    ------
+    OptimalControlError
+        If one is not a positive number, or their number is another.
+    """
+    sizes = [value] * count if np.ndim(value) == 0 else _listed(value, label, "positive numbers")
+    if len(sizes) != count:
+        raise OptimalControlError(f"{label}: {count} names but {len(sizes)} sizes")
+    return [positive(size, label) for size in sizes]
+
+
+def mapping(value: Any, label: str, example: str) -> Mapping[Any, Any]:
+    """A mapping, as a user has to write it.
+
+    Raises
+    ------
+    OptimalControlError
+        With an example, if it is something else.
+    """
+    if not isinstance(value, Mapping):
+        raise OptimalControlError(f"{label}: expected a mapping such as {example}, got {value!r}")
+    return value
+
+
+def _listed(value: Any, label: str, what: str) -> list[Any]:
+    if not isinstance(value, Iterable):
+        raise OptimalControlError(f"{label}: expected {what}, got {value!r}")
+    return list(value)
+
+
 def split_names(names: str | Iterable[str], label: str) -> tuple[str, ...]:
     """Names from one text with spaces or commas, or from several texts."""
-    listed = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    listed = (
+        names.replace(",", " ").split()
+        if isinstance(names, str)
+        else _listed(names, label, "names such as 'x v' or ['x', 'v']")
+    )
     if not listed:
         raise OptimalControlError(f"{label}: no names given")
     for name in listed:
@@ -114,7 +193,12 @@ def split_units(units: str | Iterable[str] | None, count: int, label: str) -> tu
     """One unit for each name; a single one serves for all; one name takes the whole text."""
     if count == 1 and isinstance(units, str):
         return (" ".join(units.split()),)
-    listed = [] if units is None else units.split() if isinstance(units, str) else list(units)
+    if isinstance(units, str):
+        listed = units.split()
+    else:
+        what = "units such as 'm m/s' or ['m', 'm/s']"
+        listed = [] if units is None else _listed(units, f"{label}: units", what)
+        listed = [text(unit, f"{label}: units") for unit in listed]
     if not listed:
         return ("",) * count
     if len(listed) == 1:
@@ -170,6 +254,23 @@ class NameTable:
                 f"have {', '.join(self._by_name)}"
             )
         return self._by_name[name]
+
+    def check_within(self, conditions: Mapping[str, Mapping[str, Range]]) -> None:
+        """Refuse conditions at a place ("start", "end") that bounds by name do not allow.
+
+        Raises
+        ------
+        OptimalControlError
+            With both ranges.
+        """
+        for where, ranges in conditions.items():
+            for name, (low, high) in ranges.items():
+                own_low, own_high = self._by_name[name].bounds
+                if low > own_high or high < own_low:
+                    raise OptimalControlError(
+                        f"{self._label}: {name} at the {where} must be in [{low:g}, {high:g}], "
+                        f"which is outside its bounds [{own_low:g}, {own_high:g}]"
+                    )
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
