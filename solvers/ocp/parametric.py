@@ -373,6 +373,12 @@ def to_function(
             f"{label}: the solution is of another problem object ({solution.name!r}); solve this "
             "one, with guess=solution"
         )
+    changed = _changes(problem, solution.refined.transcription)
+    if changed:
+        raise OptimalControlError(
+            f"{label}: the problem was changed after the solution was found ({changed[0]}); solve "
+            "it again, with guess=solution"
+        )
     if not solution.success:
         why = "; ".join(solution.verdict.reasons) or solution.status.value
         raise OptimalControlError(
@@ -380,6 +386,29 @@ def to_function(
             f"it has ({why}); a function needs a first solution"
         )
     return SolveFunction(problem, solution, fallback, replays, options)
+
+
+def _changes(problem: OptimalControlProblem, transcription: Transcription) -> list[str]:
+    """What is stated now and was not when a problem was transcribed."""
+    changed = [f"phase {p.name!r}" for p in problem.phases[len(transcription.phases) :]]
+    for indices in transcription.phases:
+        phase, before = indices.phase, indices.functions
+        for kind, now, then in (
+            ("states", phase.state_variables, before.states),
+            ("controls", phase.control_variables, before.controls),
+            ("algebraics", phase.algebraic_variables, before.algebraics),
+        ):
+            if [(v.name, v.bounds) for v in now] != [(v.name, v.bounds) for v in then]:
+                changed.append(f"{kind} of phase {phase.name!r}, or their bounds")
+        for kind, count, rows in (
+            ("path constraints", len(phase.paths), before.paths),
+            ("equations", len(phase.equations), before.equations),
+            ("integrals", len(phase.integrals), before.integrands),
+            ("cost", len(phase.cost_integrals), before.cost_integrands),
+        ):
+            if count != rows.numel():
+                changed.append(f"{kind} of phase {phase.name!r}")
+    return changed
 
 
 def _fixed_ends(

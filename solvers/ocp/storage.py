@@ -42,6 +42,8 @@ Array: TypeAlias = np.ndarray
 FORMAT = "bestiary-solution-1"
 SCHEMES: tuple[type[Scheme], ...] = (Radau, Gauss, HermiteSimpson, Trapezoid, MultipleShooting)
 GROUP = "solution"
+DIMENSION = b"This is a netCDF dimension but not a netCDF variable"
+"""How NetCDF marks what HDF5 takes for an array and is none."""
 
 _MOTION = ("boundaries", "states", "rates", "controls", "algebraics")
 _VALUES = (
@@ -211,18 +213,21 @@ def _write(
 
 def _read(source: Path) -> tuple[Any, Any, dict[str, dict[str, Array]], str]:
     """Format, digest, arrays by group, and the description."""
-    import h5netcdf
     import h5py  # type: ignore[import-untyped,unused-ignore]
 
     groups: dict[str, dict[str, Array]] = {}
     text = ""
     try:
-        # h5py first: h5netcdf's own opening leaves a broken object behind when it fails
-        with h5py.File(source, "r") as raw, h5netcdf.File(raw, "r") as opened:
+        # not by h5netcdf, which leaves a broken object behind where a file is damaged
+        with h5py.File(source, "r") as opened:
             format_, digest = opened.attrs.get("format"), opened.attrs.get("digest")
-            for name, group in opened.groups.items():
+            for name, group in opened.items():
+                if not isinstance(group, h5py.Group):
+                    continue
                 groups[name] = {}
-                for label, variable in group.variables.items():
+                for label, variable in group.items():
+                    if bytes(variable.attrs.get("NAME", b"")).startswith(DIMENSION):
+                        continue
                     if label == "description":
                         raw = variable[()]
                         text = raw.decode() if isinstance(raw, bytes) else str(raw)

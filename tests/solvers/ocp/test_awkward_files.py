@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bestiary.solvers.ocp import (
@@ -95,7 +98,8 @@ def test_a_full_disk_keeps_the_earlier_file_and_the_process(
     assert os.listdir(tmp_path) == ["a.nc"]
 
 
-def test_a_truncated_file_is_refused_without_noise(
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_a_damaged_file_is_refused_without_noise(
     solution: Solution,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -106,4 +110,12 @@ def test_a_truncated_file_is_refused_without_noise(
         path.write_bytes(whole[:size])
         with pytest.raises(OptimalControlError, match="is not a readable NetCDF file"):
             load_solution(path)
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, len(whole), 40):
+        flipped = bytearray(whole)
+        flipped[place] ^= 0xFF
+        path.write_bytes(flipped)
+        with contextlib.suppress(OptimalControlError):  # not all bytes of a file mean something
+            load_solution(path)
+    gc.collect()
     assert "Traceback" not in capfd.readouterr().err

@@ -189,6 +189,24 @@ def test_a_solution_outlives_changes_of_its_statement(
         solution[w * phase["x"]]
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p, m: m.bound(u=(-5, 5)), "controls of phase 'move', or their bounds"),
+        (lambda p, m: m.path("slow", m["v"], high=1), "path constraints of phase 'move'"),
+        (lambda p, m: m.minimize(integral=m["x"] ** 2), "cost of phase 'move'"),
+        (lambda p, m: p.phase("more", duration=1.0), "phase 'more'"),
+    ],
+)
+def test_a_function_is_not_made_from_a_solution_of_an_earlier_statement(
+    solved: tuple[OptimalControlProblem, Phase, Solution], change: Callable[..., Any], said: str
+) -> None:
+    problem, phase, solution = solved
+    change(problem, phase)
+    with pytest.raises(OptimalControlError, match=f"changed after the solution was found.*{said}"):
+        problem.to_function(solution=solution)
+
+
 # -- many solves --------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("problem", "guesses", "options", "said"),
