@@ -71,7 +71,7 @@ def bestiary(scheme: str, segments: int, links: int, _folder: str, tell: Tell) -
     outcome = solution.refined.outcome
     assert outcome.status.converged, outcome.status
     iterations = sum(r.outcome.iterations for r in solution.refined.rounds)
-    tell("solve", cost=outcome.cost, iterations=iterations, success=solution.success)
+    tell("solve", cost=outcome.cost, iterations=iterations, verdict=solution.status.value)
 
 
 def kane(segments: int, links: int) -> dict[str, Any]:
