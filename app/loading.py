@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .build_tools.targets import Target
     from .generated import Robot
 
-_LOG = logging.getLogger("bestiary")
+_LOG = logging.getLogger("bestiary.build")
 
 
 def load(
@@ -53,7 +53,7 @@ def load(
 
     Notes
     -----
-    A build is told through the logger ``bestiary``, and on standard error where
+    A build is told through the logger ``bestiary.build``, and on standard error where
     no logging is set up.
     """
     from . import generated
@@ -106,7 +106,7 @@ def _build(target: Target, reason: str) -> BuildResult:
 
 
 def _say(text: str) -> None:
-    """Log, and make sure that somebody hears it."""
+    """Log, and make sure that somebody hears it: of builds, nothing else of ours."""
     if not _LOG.hasHandlers():
         _LOG.addHandler(logging.StreamHandler())
         _LOG.setLevel(logging.INFO)

@@ -31,6 +31,18 @@ def test_load_builds_what_is_missing_and_says_so(
     assert caplog.text == ""
 
 
+def test_a_build_lets_no_other_messages_through(pendulum: Path) -> None:
+    script = f"""\
+import logging, bestiary
+bestiary.load({str(pendulum)!r})
+print(logging.getLogger("bestiary.ocp").isEnabledFor(logging.INFO))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "built test_pendulum in" in done.stderr
+    assert done.stdout == "False\n"
+
+
 def test_edited_model_is_built_and_loaded_anew_in_one_process(pendulum: Path) -> None:
     first = bestiary.load(str(pendulum))
     edit(pendulum, "com=(0, 0, -length)", "com=(0.1, 0, -length)")
