@@ -18,6 +18,7 @@ from bestiary.build_tools.files import sha256
 from bestiary.build_tools.locks import folder_lock
 from bestiary.build_tools.pipeline import BuildResult, Event, build, check, emit
 from bestiary.build_tools.targets import Target, derive, parse_target
+from bestiary.modeling.animals import BUILT_IN
 
 
 def test_built_robot_gives_the_numbers_of_its_model(target: Target) -> None:
@@ -288,8 +289,10 @@ def test_unwritable_generated_folder_lands_in_the_cache(
 ) -> None:
     (tmp_path / "file").write_text("")
     packaged = Target("test_pendulum")  # as if the pendulum were built-in
+    derived = derive(target)
+    monkeypatch.setitem(BUILT_IN, "test_pendulum", BUILT_IN["sea_lion"])
     monkeypatch.setattr(Target, "folder", lambda self, name, out: tmp_path / "file" / name)
-    monkeypatch.setattr(pipeline, "derive", lambda _: derive(target))
+    monkeypatch.setattr(pipeline, "derive", lambda _: derived)
     result = build(packaged)
     assert result.folder == cache / "models" / "test_pendulum"
     assert "cannot be written; the robot is built in" in result.notes[0]
