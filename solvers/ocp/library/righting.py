@@ -390,12 +390,14 @@ def fly(robot: Any, solution: Any, *, samples: int = 201, rtol: float = 1e-11) -
         p = np.concatenate([base_twist(robot, q[None], s, momentum)[0], s[0]])
 
     torques = Interpolant(motion)
+    # between nodes the polynomials may exceed the limits a little, which no motor does
+    low, high = np.array([v.bounds for v in solution.problem.phases[0].control_variables]).T
     flown = simulate(
         robot,
         motion.end,
         q=q,
         p=p,
-        control=lambda t, q, p: torques(t),
+        control=lambda t, q, p: np.clip(torques(t), low, high),
         samples=samples,
         rtol=rtol,
         atol=1e-13,
