@@ -192,4 +192,5 @@ def test_quaternion_coordinates_apart_from_each_other_are_refused() -> None:
 
 
 def test_a_library_can_be_built_from_one_precision_alone(tmp_path: Path) -> None:
-    CLibrary.build(double_pendulum("solo"), tmp_path, precisions=("f32",))
+    library = CLibrary.build(double_pendulum("solo"), tmp_path, precisions=("f32",))
+    assert set(library.objects) == {"f32"}

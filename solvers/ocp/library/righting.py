@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import casadi as ca
@@ -373,14 +374,15 @@ def fly(robot: Any, solution: Any, *, samples: int = 201, rtol: float = 1e-11) -
     Returns
     -------
     xarray.Dataset
-        A motion with energies, momentum and attitude.
+        A motion with energies [J], angular momentum about the centre of mass [kg m^2/s],
+        attitude [rad] and torques, which are kept within the limits of the problem.
     """
     from ...attitude import add_attitude
     from ...simulation import simulate
 
     motion = solution.motion("flight")
-    names = solution.problem.phases[0].state_variables
-    x = dict(zip((v.name for v in names), motion.states[0], strict=True))
+    found = solution.record.phases[0]
+    x = dict(zip((q.name for q in found.states), motion.states[0], strict=True))
     q = np.array([x.get(n, 0.0) for n in robot.coordinates.names])
     if "vx" in x:
         p = np.array([x[n] for n in robot.velocities.names])
@@ -389,15 +391,15 @@ def fly(robot: Any, solution: Any, *, samples: int = 201, rtol: float = 1e-11) -
         momentum = np.array([solution.constants.get(f"angular_momentum_{a}", 0.0) for a in "xyz"])
         p = np.concatenate([base_twist(robot, q[None], s, momentum)[0], s[0]])
 
-    torques = Interpolant(motion)
     # between nodes the polynomials may exceed the limits a little, which no motor does
-    low, high = np.array([v.bounds for v in solution.problem.phases[0].control_variables]).T
+    limits = np.array([(q.low, q.high) for q in found.controls])
+    torques = Interpolant(replace(motion, control_bounds=limits))
     flown = simulate(
         robot,
         motion.end,
         q=q,
         p=p,
-        control=lambda t, q, p: np.clip(torques(t), low, high),
+        control=lambda t, q, p: torques(t),
         samples=samples,
         rtol=rtol,
         atol=1e-13,
